@@ -18,12 +18,13 @@ pub struct Entry {
     pub file: PathBuf,
     #[serde(flatten)]
     pub report: Option<DiagnosisReport>,
-    /// Why there is none.
+    /// Why there is no diagnosis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Reads the captures in `directory`, by name. Leaves out other files that it can read and that do not have a capture's name.
+/// Reads the captures in `directory`, in the order of their names. Skips readable files that neither begin like a capture
+/// nor have a capture's name.
 pub fn read(directory: &Path, max: usize) -> Result<Vec<Entry>, String> {
     let name = directory.shown();
     let listing =
@@ -48,7 +49,7 @@ fn entry(file: PathBuf, max: usize) -> Entry {
     }
 }
 
-/// Whether a file begins as a capture, or is meant as one, or cannot be read, so that nobody knows.
+/// Whether a file begins like a capture, has a capture's name, or cannot be read.
 fn may_be_capture(path: &Path) -> bool {
     has_name_of_capture(path)
         || match head(path) {
@@ -57,14 +58,14 @@ fn may_be_capture(path: &Path) -> bool {
         }
 }
 
-/// The first four bytes; `None` if there are fewer, or what compresses them is damaged.
+/// The first four bytes; `None` if there are fewer, or if the compressed data is damaged.
 fn head(path: &Path) -> Result<Option<[u8; 4]>, String> {
     let mut head = [0; 4];
     let read = Input::file(path).open()?.read_exact(&mut head);
     Ok(read.is_ok().then_some(head))
 }
 
-/// Whether the name ends as tcpdump, Wireshark and snoop name their files, compressed or not.
+/// Whether the name has an extension used by tcpdump, Wireshark or snoop, compressed or not.
 fn has_name_of_capture(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let plain = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);

@@ -21,9 +21,9 @@ use super::{DiagnoseArguments, show};
 use crate::verbs::Ending;
 use sweetspot_program::print::{clear_screen, out_while_read};
 
-/// Time between two tables.
+/// Interval between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Room for the address and port of an end.
+/// Width for the address and port of an end.
 const END_WIDTH: usize = 22;
 
 /// One table in JSON.
@@ -43,8 +43,8 @@ fn enter(name: &str) -> Result<(), String> {
     })
 }
 
-/// Asks the kernel for the window scales of the connections that are open already: their handshakes will not be seen. Without them,
-/// the diagnosis says that they are unknown.
+/// Gets the window scales of connections that are already open from the kernel, because the capture will not have their
+/// handshakes. Without them, the diagnosis reports them as unknown.
 fn know_scales(reading: &mut Reading) {
     let detail = Detail { info: true, ..Detail::NONE };
     let connections = NamespaceConnections::own().and_then(|mut own| own.read(detail));
@@ -56,7 +56,7 @@ fn know_scales(reading: &mut Reading) {
     }
 }
 
-/// Follows `what` until --for is over or a signal comes, and then reports on all of it, as on a capture.
+/// Follows `what` until --for has passed or a signal arrives, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
@@ -103,7 +103,8 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
-/// Prints a table of the time up to `at`, a duration of `after` from the start; false if nobody reads it any more.
+/// Prints a table for the time up to `at`, which is `after` from the start. Returns false if the output's reader is
+/// gone.
 fn print(
     flows: &[RecentFlow],
     (at, after, is_first): (Time, Duration, bool),
@@ -128,7 +129,7 @@ fn print(
         clear_screen();
         return Ok(out_while_read(format_args!("{}\n{text}", heading()))?);
     }
-    // A log has its heading once, and a time above each table.
+    // Output that is not a terminal has one heading, and a time above each table.
     let head = if is_first { heading() + "\n" } else { String::new() };
     Ok(out_while_read(format_args!("{head}after {:.0} s:\n{text}", after.as_secs_f64()))?)
 }
@@ -157,7 +158,7 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
 
 fn line(flow: &RecentFlow) -> String {
     let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
-    // A rate needs two tables, and a limit some time.
+    // A rate needs two samples, and a limit some more time.
     let rate = flow.goodput_bps.map_or("-".to_owned(), |rate| format!("{:.2}", rate / 1e6));
     let limit = match percent(flow.share_of_time) {
         _ if flow.measuring => MEASURING.to_owned(),

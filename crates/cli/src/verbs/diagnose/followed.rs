@@ -14,10 +14,10 @@ use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::packet::Link;
 use sweetspot_units::{Duration, Time};
 
-/// How long to wait for a file to grow, or for packets between two looks at signals.
+/// Time to wait for a file to grow, or for packets between two checks for signals.
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The name of all devices together, as tcpdump has it.
+/// The name for all devices together, as in tcpdump.
 const ALL_DEVICES: &str = "any";
 
 /// The source of packets.
@@ -28,13 +28,14 @@ pub enum Followed {
     Files(FollowedFiles),
 }
 
-/// Whether this network namespace has the device. /sys may be another namespace's, as in `emulate`.
+/// Whether this network namespace has the device. /sys may show another namespace, as in `emulate`.
 fn is_device(name: &str) -> bool {
     RouteNetlink::new().and_then(|mut netlink| netlink.index_of(name)).is_ok()
 }
 
 impl Followed {
-    /// The device, file or directory `what`, or all devices if it is "any". A device wins over a file of its name.
+    /// Opens the device, file or directory `what`, or all devices if it is "any". A device takes precedence over a
+    /// file of the same name.
     pub fn open(what: &Path) -> Result<Followed, String> {
         let name = what.shown();
         let is_device = what.components().count() == 1 && is_device(&name.to_string());
@@ -58,7 +59,7 @@ impl Followed {
         Ok(Followed::Device { tap, link })
     }
 
-    /// Gives the packets that come until `due` to `take`; returns earlier if there were some.
+    /// Passes packets to `take` until `due`. Returns earlier if there were any.
     pub fn receive(&mut self, due: Time, take: &mut dyn FnMut(&Record<'_>)) -> Result<(), String> {
         match self {
             Followed::Files(files) => files.receive(due, take),
@@ -73,7 +74,7 @@ impl Followed {
         }
     }
 
-    /// Packets that came too fast.
+    /// Number of packets lost because they came too fast.
     pub fn lost(&mut self) -> u64 {
         match self {
             Followed::Device { tap, .. } => tap.lost().unwrap_or(0),
@@ -85,18 +86,18 @@ impl Followed {
 /// The link layer of devices of kind `hardware` (ARPHRD_*, if_arp.h).
 fn link(hardware: u16) -> Option<Link> {
     match hardware {
-        // Ethernet; loopback has its header, too.
+        // Ethernet, and loopback, which has an Ethernet header.
         1 | 772 => Some(Link::Ethernet),
         512 => Some(Link::Ppp),
         801 => Some(Link::Wifi),
         803 => Some(Link::from_number(127)),
-        // TUN, IP in IP, GRE: no header at all.
+        // TUN, IP in IP, GRE: no link-layer header.
         65534 | 768 | 769 | 778 => Some(Link::Raw),
         _ => None,
     }
 }
 
-/// A file that is written or replaced, or a directory that new ones come into.
+/// A file that grows or is replaced, or a directory in which new files appear.
 pub struct FollowedFiles {
     path: PathBuf,
     current: Option<OpenCapture>,
@@ -132,7 +133,7 @@ impl FollowedFiles {
         Ok(())
     }
 
-    /// The capture that comes after the current one, if there is one already.
+    /// The next capture, if there is one yet.
     fn next(&self) -> Result<Option<OpenCapture>, String> {
         if !self.path.is_dir() {
             return self.replaced();
@@ -149,7 +150,7 @@ impl FollowedFiles {
             .collect();
         files.sort();
         let next = match &self.current {
-            // The newest, and then each in its turn.
+            // Begin with the newest file, and then take each in turn.
             None => files.pop(),
             Some(current) => files.into_iter().find(|(modified, path)| {
                 (*modified, path) > (current.modified, &current.path) && *path != current.path
@@ -158,9 +159,9 @@ impl FollowedFiles {
         next.map(|(_, path)| OpenCapture::open(path)).transpose()
     }
 
-    /// The file again, if another one has its name now or it begins anew.
+    /// Opens the file again if it was replaced or truncated.
     fn replaced(&self) -> Result<Option<OpenCapture>, String> {
-        // Between the two there may be none for a moment.
+        // During a replacement the file may be missing for a moment.
         let Ok(about) = fs::metadata(&self.path) else { return Ok(None) };
         let same = self
             .current
@@ -193,7 +194,7 @@ impl OpenCapture {
             .map_err(|error| format!("cannot read {name}: {error}"))?;
         if n > 0 {
             self.read += n as u64;
-            // The file of a directory is later than this one only if it was written later.
+            // A file in a directory follows this one only if it was written later.
             self.modified =
                 self.file.metadata().and_then(|a| a.modified()).unwrap_or(self.modified);
         }

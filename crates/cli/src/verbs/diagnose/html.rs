@@ -1,4 +1,5 @@
-//! The page on a capture, which is read again for the graphs of its largest connections.
+//! The page on a capture. A second pass over the capture draws the graphs of its largest
+//! connections.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +14,7 @@ use sweetspot_trace::packet::{Dissector, Segment};
 use super::input::Input;
 use sweetspot_program::print::Shown;
 
-/// Writes the page on `report`, which is of `capture`, to `out`.
+/// Writes the page on `report`, the diagnosis of `capture`, to `out`.
 pub fn write(capture: &Input, report: &DiagnosisReport, out: &Path) -> Result<(), String> {
     let drawings = draw(capture, &report.flows)?;
     let flows: Vec<_> = report.flows.iter().cloned().zip(drawings).collect();
@@ -45,7 +46,7 @@ fn page(Parts { title, body, data }: Parts) -> String {
 fn draw(capture: &Input, flows: &[Flow]) -> Result<Vec<Option<Drawing>>, String> {
     let mut drawings = Drawings::new(flows);
     let mut file = capture.open()?;
-    // The first pass reported its faults.
+    // Errors were reported in the first pass.
     let take = &mut |segment: &Segment| drawings.take(segment);
     let _ = segments(&mut *file, &mut Dissector::default(), take);
     Ok(drawings.end())

@@ -1,5 +1,5 @@
-//! Captures and recordings, compressed or not, or from standard input. A stranger may have made them: no byte of a file makes
-//! the reader allocate more than a fixed amount.
+//! Captures and recordings from files, compressed or not, or from standard input. Input is untrusted: no file makes the reader
+//! allocate more than a fixed amount.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -18,10 +18,10 @@ use sweetspot_program::print::{Shown, system};
 use sweetspot_trace::file::{MAX_ZSTD_WINDOW, ZSTD_MAGIC, large_zstd_window};
 
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The next step where a file cannot be read.
+/// The next step if a file cannot be read.
 const READABLE: &str = "name a file of measurements that you may read";
 
-/// The longest text that is kept: a day of `ss` output for dozens of connections, once a second.
+/// Maximum length of a text: a day of `ss` output for dozens of connections, once a second.
 const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 /// A file, and its name in messages and titles.
@@ -40,7 +40,7 @@ impl Input {
         if path == Path::new("-") { Input::standard() } else { Ok(Input::file(path)) }
     }
 
-    /// A copy of standard input.
+    /// Copies standard input.
     pub fn standard() -> Result<Input, String> {
         let spooled = spool()?;
         #[cfg(target_os = "linux")]
@@ -58,7 +58,7 @@ impl Input {
         Input { path: path.to_owned(), name, title, _spooled: None }
     }
 
-    /// Where it is read from.
+    /// The path to read from.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -68,12 +68,12 @@ impl Input {
         &self.name
     }
 
-    /// Its name without the directory.
+    /// The file name without the directory.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// The content, decompressed where the first bytes say that it is compressed.
+    /// The content, decompressed if its first bytes show a compressed format.
     pub fn open(&self) -> Result<Box<dyn Read>, String> {
         let name = &self.name;
         let file = File::open(&self.path).map_err(|error| {
@@ -98,7 +98,7 @@ impl Input {
         let mut head = Vec::new();
         let read = self.open()?.take(recorded::HEAD_BYTES as u64).read_to_end(&mut head);
         match read {
-            // The beginning is enough to tell a text from a capture.
+            // The beginning is enough to distinguish a text from a capture.
             Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
                 Err(format!("cannot read {}: {}; {READABLE}", self.name, system(&error)))
             }
@@ -106,7 +106,7 @@ impl Input {
         }
     }
 
-    /// Whether it holds text rather than a capture.
+    /// Whether it is text, not a capture.
     pub fn is_text(&self) -> Result<bool, String> {
         Ok(recorded::is_text(&self.head()?))
     }
@@ -139,11 +139,11 @@ pub fn words(error: &io::Error) -> String {
     format!("{}; {READABLE}", system(error))
 }
 
-/// Standard input, copied to a file without a name: it vanishes with this process.
+/// A copy of standard input in an unnamed file, which disappears with this process.
 #[cfg(target_os = "linux")]
 type Spooled = File;
 
-/// Standard input, copied to a file that is removed with this.
+/// A copy of standard input in a file that is removed when this value is dropped.
 #[cfg(not(target_os = "linux"))]
 type Spooled = tempfile::NamedTempFile;
 
@@ -159,18 +159,18 @@ fn spool() -> Result<Spooled, String> {
     spooled().map_err(|error: io::Error| format!("cannot copy standard input: {error}"))
 }
 
-/// Frames of zstd, one behind the other, as the program zstd appends them.
+/// Concatenated zstd frames, as the zstd program appends them.
 struct ZstdFrames<R: BufRead> {
     frame: Option<StreamingDecoder<UntilEnd<R>, ruzstd::decoding::FrameDecoder>>,
     rest: Option<UntilEnd<R>>,
-    /// Whether more was read than there is.
+    /// Whether the decoder tried to read beyond the end of the input.
     ended: Rc<Cell<bool>>,
-    /// That the frame is cut off. Its whole blocks are read first.
+    /// The error if the frame is truncated, returned after its complete blocks.
     broken: Option<io::Error>,
 }
 
-/// An empty last block, and a checksum, which the decoder does not verify (RFC 8878 §3.1.1). The decoder keeps a window of its
-/// output until a frame ends.
+/// Completes a truncated frame: an empty last block and a checksum, which the decoder does not verify (RFC 8878 §3.1.1). The
+/// decoder holds back a window of its output until a frame ends.
 const FRAME_END: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 
 impl<R: BufRead> Read for ZstdFrames<R> {
@@ -204,7 +204,8 @@ impl<R: BufRead> Read for ZstdFrames<R> {
 }
 
 impl<R: BufRead> ZstdFrames<R> {
-    /// Why a frame cannot be decompressed. Its decoder names neither the end of a file nor a next step.
+    /// The error if a frame cannot be decompressed. The decoder's own error mentions neither the end of the file nor a next
+    /// step.
     fn refused(&self, error: impl Into<Box<dyn Error + Send + Sync>>) -> io::Error {
         let error = error.into();
         match error.downcast_ref() {
@@ -217,7 +218,7 @@ impl<R: BufRead> ZstdFrames<R> {
     }
 }
 
-/// A reader that notes when more was wanted than there is.
+/// A reader that records attempts to read beyond the end.
 struct UntilEnd<R> {
     source: R,
     ended: Rc<Cell<bool>>,

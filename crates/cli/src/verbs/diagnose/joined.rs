@@ -11,8 +11,8 @@ use sweetspot_trace::packet::{Dissector, Segment};
 use super::capture;
 use super::input::Input;
 
-/// Reads the captures `first` and `second`. For each flow in both, the capture nearer to the sender gives the verdict: it
-/// shows most.
+/// Reads the captures `first` and `second`. For each flow in both, the verdict comes from the capture nearer to the
+/// sender, which shows more.
 pub fn read(first: &Input, second: &Input, max: usize) -> Result<DiagnosisReport, String> {
     let mut report = capture::read(first, max)?;
     let other = capture::read(second, max)?;
@@ -68,14 +68,14 @@ fn key(flow: &Flow) -> EndPair {
     [flow.source, flow.destination]
 }
 
-/// Gives the packets of `capture` to the joinings that they belong to.
+/// Passes the packets of `capture` to the joinings of their connections.
 fn pass(
     capture: &Input,
     joinings: &mut HashMap<EndPair, Joining>,
     take: impl Fn(&mut Joining, &Segment, bool),
 ) -> Result<(), String> {
     let mut file = capture.open()?;
-    // The first pass reported its faults.
+    // Errors were reported in the first pass.
     let _ = segments(&mut *file, &mut Dissector::default(), &mut |segment| {
         let ends = [segment.source, segment.destination];
         for (key, forward) in [(ends, true), ([ends[1], ends[0]], false)] {

@@ -18,8 +18,8 @@ use sweetspot_watch::{NamespaceConnections, Owners, diagnosis, sample};
 /// Largest number of connections watched at once: the kernel is queried for each separately.
 const MAX_WATCHED: usize = 1000;
 
-/// Samples the connections of `target` for `time`, or until a signal comes: then the second value is its exit code. Diagnoses the
-/// `max` with the most payload.
+/// Samples the connections of `target` for `time`, or until a signal arrives: then the second value is its exit code. Diagnoses
+/// the `max` connections with the most payload.
 pub fn watch(
     target: &LiveTarget,
     netns: Option<&str>,
@@ -92,8 +92,8 @@ pub fn watch(
     Ok((report, interrupted))
 }
 
-/// One socket per connection. If both ends are on this host, the sender's, which knows more; if
-/// nothing was sent, either.
+/// One socket per connection. If both ends are on this host, this is the sender's socket, which knows more. If no data was sent,
+/// it is either one.
 fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
@@ -120,7 +120,7 @@ impl WatchedConnection {
     }
 
     fn sample(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
-        // The query carries the cookie, so that the answer is never about another connection.
+        // The query contains the cookie, so the answer is never about another connection.
         match host.read_again(&self.connection, Detail::ALL).map_err(|e| e.to_string())? {
             Some(seen) => match sample(&seen, now) {
                 Some(sample) => self.live.handle(sample),
@@ -131,12 +131,12 @@ impl WatchedConnection {
         Ok(())
     }
 
-    /// Whether any data moved while it was sampled.
+    /// Whether any data moved during sampling.
     fn moved(&self) -> bool {
         self.live.evidence().bytes > Bytes::ZERO
     }
 
-    /// The flow in the direction of most data, with its payload. The other end may be among `all`.
+    /// The flow in the direction of most data, with its payload. `all` may contain the other end's socket, too.
     fn flow(&self, all: &[WatchedConnection], owners: &Owners, is_own: bool) -> (u64, Flow) {
         let ends = (self.connection.remote, self.connection.local);
         let mut others = all.iter().map(|each| &each.connection);
@@ -149,7 +149,7 @@ impl WatchedConnection {
     }
 }
 
-/// The connections of `target`, and the others between the same two hosts, with which they share a path.
+/// The connections of `target`, and the other connections between the same hosts, which share their path.
 fn find(
     host: &mut NamespaceConnections,
     target: &LiveTarget,
@@ -168,7 +168,7 @@ fn find(
         }
         LiveTarget::Process(pid) => {
             let mut inodes = sockets(*pid)?;
-            // A child that ended meanwhile, or belongs to another user, has none for us.
+            // The sockets of a child that has ended, or belongs to another user, cannot be listed.
             let children = processes::family(*pid).into_iter().filter(|child| child != pid);
             inodes.extend(children.filter_map(|child| sockets(child).ok()).flatten());
             all.retain(|c| inodes.contains(&c.inode));
@@ -186,7 +186,7 @@ fn find(
     Ok((all, beside))
 }
 
-/// The hosts between which a connection's path lies; none within a host.
+/// The hosts at both ends of a connection's path; `None` within a host.
 fn path(connection: &DiagConnection) -> Option<[IpAddr; 2]> {
     let [local, remote] = [connection.local.ip(), connection.remote.ip()];
     (local != remote && !local.is_loopback()).then_some([local, remote])

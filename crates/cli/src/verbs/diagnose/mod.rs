@@ -166,7 +166,7 @@ pub struct DiagnoseArguments {
 const NO_TARGET: &str = "expected a process (PID), an end of a connection (HOST:PORT), a capture or a paste of ss (FILE), \
                          --file or --follow";
 
-/// Flows that are shown unless --flows says otherwise.
+/// Default number of flows to show.
 const FLOWS: usize = 20;
 
 impl DiagnoseArguments {
@@ -258,7 +258,7 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
     }
 }
 
-/// Says on Ctrl-C that a recording was not read to its end.
+/// Prints on Ctrl-C that a recording was not read to its end.
 fn tell_when_interrupted() {
     #[cfg(target_os = "linux")]
     sweetspot_linux::signals::tell_when_interrupted(
@@ -266,7 +266,7 @@ fn tell_when_interrupted() {
     );
 }
 
-/// A diagnosis, and why a page or a scenario beside it was not written.
+/// A diagnosis, and the error if a page or a scenario could not be written.
 struct Diagnosed {
     report: DiagnosisReport,
     not_written: Vec<String>,
@@ -331,13 +331,13 @@ fn both(
     joined::read(first, second, arguments.max_flows())
 }
 
-/// Whether two inputs are one file, whatever its names.
+/// Whether two inputs are one file, perhaps by different names.
 fn is_same_file(first: &Input, second: &Input) -> bool {
     let [first, second] = [first, second].map(|input| input.path().canonicalize().ok());
     first.is_some() && first == second
 }
 
-/// All captures of a directory.
+/// Diagnoses all captures in a directory.
 fn all(directory: &Path, arguments: &DiagnoseArguments) -> Ending {
     if arguments.html.is_some() || arguments.scenario.is_some() {
         return Err("--html and --scenario are of one capture; name a file of the directory".into());
@@ -380,7 +380,7 @@ mod tests {
         let written = written.map(|value| value.expect("JSON"));
         let written =
             written.iter().filter_map(|value| value.as_object()).flat_map(|all| all.keys());
-        // These are left out while they have no value.
+        // These members are omitted if they have no value.
         let rare = [
             "rtt_smoothed_s",
             "goodput_is_while_sending",

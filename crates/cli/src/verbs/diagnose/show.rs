@@ -8,9 +8,9 @@ use sweetspot_units::Bytes;
 use super::directory::Entry;
 use sweetspot_program::print::{self, Shown, spaced};
 
-/// Flows that are shown with their details unless their number is given; a table precedes more.
+/// Default number of flows shown with their details. If there are more, a table precedes them.
 const DETAILED: usize = 3;
-/// Room for the address and port of an end in the table.
+/// Width for the address and port of an end in the table.
 const END_WIDTH: usize = 20;
 
 /// Prints a diagnosis as text, with the details of `detailed` flows.
@@ -78,7 +78,7 @@ fn table(flows: &[Flow]) -> Vec<String> {
     std::iter::once(heading).chain(rows).collect()
 }
 
-/// An address and its port in `width` characters. The port stands at the end, which is kept.
+/// An address and its port in `width` characters. A long address is cut, the port is kept.
 pub fn end(end: SocketAddr, width: usize) -> String {
     let text = end.to_string();
     match text.chars().count() {
@@ -105,7 +105,7 @@ pub fn entry(entry: &Entry, detailed: Option<usize>) {
     out!("");
 }
 
-/// Seconds in milliseconds, and below a tenth of one in microseconds.
+/// A time in milliseconds, or in microseconds if it is below 0.1 ms.
 fn in_time(seconds: f64) -> String {
     if seconds < 1e-4 {
         format!("{:.0} us", seconds * 1e6)

@@ -9,9 +9,9 @@ use crate::ends::{Ends, port_out_of_range};
 pub enum DiagnosisTarget {
     /// An existing file: a capture.
     Capture(PathBuf),
-    /// A directory that is there: captures.
+    /// An existing directory of captures.
     Directory(PathBuf),
-    /// A capture that standard input brings.
+    /// A capture on standard input.
     StandardInput,
     /// Live connections.
     Live(LiveTarget),
@@ -22,7 +22,7 @@ pub enum DiagnosisTarget {
 pub enum LiveTarget {
     /// All connections of a process and its descendants.
     Process(u32),
-    /// All connections with this end, on this host or the other.
+    /// All connections with this end, local or remote.
     End(Ends),
 }
 
@@ -74,7 +74,7 @@ impl FromStr for DiagnosisTarget {
     }
 }
 
-/// Whether `typed` rather names a file than an end of a connection, which has a port.
+/// Whether `typed` looks like a file name, not like an end of a connection with its port.
 fn looks_like_path(typed: &str) -> bool {
     let has_extension = Path::new(typed).extension().is_some() && typed.parse::<IpAddr>().is_err();
     !typed.contains(':') && (typed.contains('/') || has_extension)

@@ -1,4 +1,4 @@
-//! The table's columns, the same on a screen and as text.
+//! The table's columns, for a screen and for text.
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
@@ -14,19 +14,19 @@ use super::TopArguments;
 use super::order::SortOrder;
 use sweetspot_watch::ConnectionRow;
 
-/// A column: its heading, its width (the last has the rest), and its content.
+/// A column: its heading, its width, and its content. The last column gets the remaining width.
 pub struct TableColumn {
     pub heading: &'static str,
     pub width: u16,
     pub right: bool,
     /// On a narrow terminal the columns of the highest rank are dropped first.
     rank: u8,
-    /// Whether it stands on the screen alone: text is printed once, and has no past.
+    /// Whether it appears only on a screen: text is printed once, without a history.
     screen: bool,
     pub text: fn(&ConnectionRow) -> String,
 }
 
-/// All columns.
+/// All columns except the limit.
 const COLUMNS: [TableColumn; 15] = [
     column("", 1, LEFT, 2, direction),
     column("program", PROGRAM_WIDTH, LEFT, 0, |r| who(r, PROGRAM_WIDTH)),
@@ -45,15 +45,15 @@ const COLUMNS: [TableColumn; 15] = [
     column("sweet spot", 11, RIGHT, 5, |r| size(r.sweet_spot())),
 ];
 
-/// The local port, behind the peer: shown where the peer alone does not tell connections apart.
+/// The local port, after the peer. It is shown if several connections have the same peer.
 const LOCAL: TableColumn =
     column("local", 6, RIGHT, 3, |r| format!(":{}", r.connection.local.port()));
 
-/// In place of the program beside local ports, so that 80 columns still show the RTT.
+/// Replaces the program column if local ports are shown, so that the RTT still fits into 80 characters.
 const BESIDE_PORTS: TableColumn =
     column("program", SHORT_PROGRAM, LEFT, 0, |r| who(r, SHORT_PROGRAM));
 
-/// In place of program, direction and rate, where the peer has no room otherwise: 60 columns show all of them.
+/// Replace program, direction, peer and rate if the peer does not fit otherwise: 60 characters show all of them.
 const NARROW: [TableColumn; 3] = [
     column("program", NARROW_PROGRAM, LEFT, 0, |r| who(r, NARROW_PROGRAM)),
     column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
@@ -76,7 +76,7 @@ const RATE_WIDTH: u16 = 9;
 
 /// Heading of the column that may show names.
 pub const PEER_HEADING: &str = "peer";
-/// Heading of the last column, with the time that the limit is of: as long as `OBSERVATION`.
+/// Heading of the last column, with the time over which the limit is judged, `OBSERVATION`.
 pub const WATCHED_LIMIT_HEADING: &str = "limited by (10 s)";
 /// The width of that column, enough for "100 % receiver's wnd".
 pub const LIMIT_WIDTH: u16 = 20;
@@ -91,15 +91,15 @@ const fn column(
     TableColumn { heading, width, right, rank, screen: false, text }
 }
 
-/// A column of a quantity's past.
+/// A column with a quantity's history.
 const fn past(heading: &'static str, rank: u8, text: fn(&ConnectionRow) -> String) -> TableColumn {
     TableColumn { screen: true, ..column(heading, PAST_WIDTH as u16, LEFT, rank, text) }
 }
 
-/// Readings that such a column shows.
+/// Number of readings in such a column.
 const PAST_WIDTH: usize = 10;
 
-/// The last readings, each as a bar between nothing and the largest of them, the newest at the right.
+/// The last readings as bars relative to the largest of them, the newest at the right.
 fn sparkline(past: impl DoubleEndedIterator<Item = u64>) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let mut last: Vec<u64> = past.rev().take(PAST_WIDTH).collect();
@@ -114,7 +114,7 @@ fn sparkline(past: impl DoubleEndedIterator<Item = u64>) -> String {
 }
 
 impl TableColumn {
-    /// The heading, with an arrow where the table is sorted by it.
+    /// The heading, with an arrow if the table is sorted by this column.
     pub fn heading_in(&self, order: SortOrder) -> String {
         let arrow = if order == SortOrder::Program { "▲" } else { "▼" };
         if self.heading == order.column() {
@@ -125,14 +125,14 @@ impl TableColumn {
     }
 }
 
-/// Whether one peer has several of these connections, which only their local ports tell apart.
+/// Whether several of these connections have the same peer, so that only their local ports differ.
 pub fn are_parallel(rows: &[&ConnectionRow]) -> bool {
     let mut peers = HashSet::new();
     !rows.iter().all(|row| peers.insert(row.connection.remote))
 }
 
-/// The columns that fit into `width` characters, of a screen or of text: a number is never truncated, because
-/// the rest would be another number. The column that the table is sorted by stays as long as there is room for it.
+/// The columns that fit into `width` characters, of a screen or of text. Columns are dropped, not truncated, because a
+/// truncated number would be another number. The sort column is kept as long as it fits.
 pub fn fitting(
     width: u16,
     on_screen: bool,
@@ -154,7 +154,7 @@ pub fn fitting(
         program.into_iter().for_each(|program| *program = const { &BESIDE_PORTS });
     }
     while needed(&shown) > width {
-        // The program is always shown, the rate wherever the limit has room beside it, and the sort column almost always.
+        // The program is always shown, the rate if it fits beside the limit, and the sort column almost always.
         let rank =
             |c: &&TableColumn| if c.heading == order.column() { c.rank.min(2) } else { c.rank };
         let Some(last) = shown.iter().map(rank).max().filter(|rank| *rank > 0) else { break };
@@ -163,7 +163,7 @@ pub fn fitting(
     const NARROW_ALL: &[TableColumn] = &NARROW;
     let replaced = ["", "program", RATE_HEADING];
     let others = shown.iter().copied().filter(|c| !replaced.contains(&c.heading));
-    // Connections to one peer mostly have one program, and differ in the port.
+    // Parallel connections to one peer usually have the same program, but different ports.
     let first: &TableColumn = if are_parallel { const { &LOCAL } } else { &NARROW_ALL[0] };
     let others = others.filter(|c| c.heading != LOCAL.heading);
     let narrow = [first, &NARROW_ALL[1], &NARROW_ALL[2]].into_iter().chain(others);
@@ -172,17 +172,17 @@ pub fn fitting(
     if lacks_peer && needed(&narrow) <= width { narrow } else { shown }
 }
 
-/// Columns of text that goes to no terminal, unless `COLUMNS` says otherwise: as many as any reader's screen has.
+/// Default width of text without a terminal, if `COLUMNS` is not set: it fits any screen.
 const USUAL_WIDTH: u16 = 80;
 
-/// Width of the terminal, or of text without one.
+/// Width of the terminal, or of the text if there is no terminal.
 pub fn terminal_width() -> u16 {
     let terminal = terminal::size().ok().filter(|_| std::io::stdout().is_terminal());
     let wished = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
     terminal.map(|(width, _)| width).or_else(wished).unwrap_or(USUAL_WIDTH)
 }
 
-/// The words for a table without rows, of `shown` that match the filter and `all` that there are; `None` if there are rows.
+/// The message for a table without rows; `None` if there are rows. `shown` of `all` connections match the filter.
 pub fn nothing(shown: usize, all: usize, filter: &str) -> Option<String> {
     match (shown, all) {
         (1.., _) => None,
@@ -194,7 +194,7 @@ pub fn nothing(shown: usize, all: usize, filter: &str) -> Option<String> {
     }
 }
 
-/// The table as text of that width; `none` are the words if it has no rows.
+/// The table as text of that width; `none` is the message if it has no rows.
 pub fn text(
     rows: &[&ConnectionRow],
     all: usize,
@@ -223,14 +223,14 @@ pub fn text(
     lines.join("\n")
 }
 
-/// `text` in the width of its column, and a space.
+/// `text` padded or cut to the width of its column, and a space.
 fn fit(column: &TableColumn, text: &str) -> String {
     let width = usize::from(column.width);
     let cut: String = text.chars().take(width).collect();
     if column.right { format!("{cut:>width$} ") } else { format!("{cut:<width$} ") }
 }
 
-/// Which way most data goes, seen from here.
+/// The direction of most data, as an arrow.
 fn direction(row: &ConnectionRow) -> String {
     match row.side() {
         Side::Sender => "↑",
@@ -239,7 +239,7 @@ fn direction(row: &ConnectionRow) -> String {
     .to_owned()
 }
 
-/// A rate with the direction before it, in the width of its column.
+/// The direction's arrow and the rate, in the width of the rate's column.
 fn beside_arrow(arrow: &str, rate: &str) -> String {
     let width = usize::from(RATE_WIDTH) - 1;
     format!("{arrow}{rate:>width$}")
@@ -251,7 +251,7 @@ fn who(row: &ConnectionRow, width: u16) -> String {
     })
 }
 
-/// An address and its port; of a long address the beginning.
+/// An address and its port. A long address is cut at its end.
 fn peer(peer: SocketAddr, width: u16) -> String {
     let port = format!(":{}", peer.port());
     match peer.ip() {
@@ -263,7 +263,7 @@ fn peer(peer: SocketAddr, width: u16) -> String {
     }
 }
 
-/// `head` and `tail` in `width` characters; the end of `head` is cut if it does not fit, and marked as cut.
+/// `head` and `tail` in `width` characters. If they do not fit, the end of `head` is cut and marked.
 fn shortened(head: &str, tail: &str, width: usize) -> String {
     let room = width.saturating_sub(tail.chars().count());
     if head.chars().count() <= room {
@@ -273,7 +273,7 @@ fn shortened(head: &str, tail: &str, width: usize) -> String {
     format!("{kept}…{tail}")
 }
 
-/// The congestion control of the data; a receiver does not know the sender's.
+/// The sender's congestion control, which a receiver does not know.
 fn congestion(row: &ConnectionRow) -> String {
     let own = row.connection.congestion.clone().filter(|_| sends(row));
     own.unwrap_or_else(|| "-".to_owned())
@@ -287,7 +287,7 @@ fn rate(row: &ConnectionRow) -> String {
     if row.is_measured() { mbit(row.rate()) } else { "-".to_owned() }
 }
 
-/// The round trip in milliseconds, marked where it is only an upper bound.
+/// The RTT in milliseconds, marked if it is only an upper bound.
 fn rtt(row: &ConnectionRow) -> String {
     bounded(ms(row.rtt()), row.may_time_pauses())
 }
@@ -296,7 +296,7 @@ fn bounded(time: String, is_upper_bound: bool) -> String {
     if is_upper_bound { format!("≤{time}") } else { time }
 }
 
-/// The state in a few letters, as ss(8) has it.
+/// The state in a few letters, similar to ss(8).
 fn state(state: TcpState) -> String {
     match state {
         TcpState::Established => "ESTAB",
@@ -321,7 +321,7 @@ pub fn ms(time: Option<Duration>) -> String {
     time.map_or("-".to_owned(), |time| format!("{:.1}", time.as_secs_f64() * 1e3))
 }
 
-/// A size to three digits.
+/// A size with three digits.
 pub fn size(bytes: Option<Bytes>) -> String {
     let Some(bytes) = bytes else { return "-".to_owned() };
     let units = [(1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
@@ -369,7 +369,8 @@ mod tests {
         assert_eq!(sparkline(std::iter::empty()), " ".repeat(10));
     }
 
-    /// A peer of two connections: 79 columns and 7 more. On 80, the program's name is shorter by six.
+    /// With parallel connections, the columns take 79 + 7 characters. To fit into 80, the program column is six
+    /// characters shorter.
     #[test]
     fn the_local_port_tells_parallel_connections_apart_on_80_columns() {
         let shown = |width| {
@@ -382,14 +383,14 @@ mod tests {
         assert_eq!(shown(79), &all[..5]);
     }
 
-    /// The two columns of the past take ten and a space each, beside the 152 of all others.
+    /// The two history columns take ten characters and a space each, in addition to 152 for all others.
     #[test]
     fn a_wide_screen_shows_the_past_in_the_table() {
         let shown = |width| fitting(width, true, SortOrder::Traffic, false).len();
         assert_eq!([shown(174), shown(173), shown(163), shown(162)], [15, 14, 14, 13]);
     }
 
-    /// All thirteen take 119 and a space each, and the limit 20: 152.
+    /// The thirteen columns take 119 characters and a space each, and the limit 20: 152.
     #[test]
     fn columns_that_have_no_room_are_left_out_and_not_cut() {
         assert_eq!(headings(u16::MAX).len(), 13);

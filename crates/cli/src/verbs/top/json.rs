@@ -12,9 +12,9 @@ use sweetspot_watch::{ConnectionRow, limited_by};
 /// One reading.
 #[derive(Debug, Serialize)]
 pub struct TopDocument {
-    /// When it was read.
+    /// The time of the reading.
     time: Option<String>,
-    /// All connections that matched, printed or not.
+    /// Number of connections that match, printed or not.
     connections_total: usize,
     connections: Vec<ConnectionJson>,
 }
@@ -27,7 +27,7 @@ struct ConnectionJson {
     program: Option<String>,
     uid: u32,
     state: String,
-    /// Direction of most data, seen from here.
+    /// Role of this host for most of the data.
     side: &'static str,
     goodput_bps: f64,
     rtt_s: Option<f64>,

@@ -54,7 +54,7 @@ Members of --json:
                        the class as diagnose names it, and words
     limits             each class's share of the time";
 
-/// The name of unknown time at a receiver.
+/// Help on the name of unknown time at a receiver.
 const SENDER_OR_PATH_HELP: &str =
     "  sender or path  this host receives, and does not limit the rate; the other
                   end knows more: run sweetspot diagnose there";
@@ -68,9 +68,9 @@ fn short_names() -> String {
     lines.join("\n")
 }
 
-/// The end of the help: the words that `?` shows, too.
+/// The end of the help, including the text shown by `?`.
 fn after_help() -> String {
-    // Indented lines are kept as they are.
+    // clap keeps indented lines unchanged.
     let rows: Vec<_> = HELP.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
     let names = short_names();
     format!(
@@ -155,7 +155,7 @@ fn record_only(mut host: Readings, interval: Duration) -> Ending {
 
 /// Prints the table as text or JSON, once or until the reader closes the pipe.
 fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
-    // One table has no earlier readings to judge by: its interval has as many as the rules need.
+    // A single table has no earlier readings, so its interval has as many as the rules need.
     let (mut table, readings) = match arguments.once {
         true => (ConnectionList::of_one_interval(), ENOUGH_INTERVALS),
         false => (ConnectionList::default(), 1),

@@ -1,5 +1,4 @@
-//! Names of peers, resolved on demand and on a separate thread, because a resolver may take
-//! seconds.
+//! Names of peers, resolved on demand in a separate thread, because a lookup may take seconds.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,11 +12,11 @@ pub struct HostNames {
     resolver: Option<Resolver>,
 }
 
-/// The questions to the resolver, and its answers.
+/// Channels to and from the resolver's thread.
 type Resolver = (Sender<IpAddr>, Receiver<(IpAddr, Option<String>)>);
 
 impl HostNames {
-    /// Takes the resolver's answers, and asks for new `peers`.
+    /// Takes the resolver's answers, and requests the names of new `peers`.
     pub fn ask(&mut self, peers: impl Iterator<Item = IpAddr>) {
         let (questions, answers) = self.resolver.get_or_insert_with(resolver);
         self.known.extend(answers.try_iter());
@@ -28,7 +27,7 @@ impl HostNames {
         }
     }
 
-    /// The name of `peer` with its port, as far as it fits into `width` at a dot; else its address.
+    /// The name of `peer` with its port, cut at a dot to fit into `width`; otherwise its address.
     pub fn of(&self, peer: SocketAddr, width: usize) -> String {
         let name = self.known.get(&peer.ip()).and_then(Option::as_ref);
         name.and_then(|name| fitting(name, peer.port(), width)).unwrap_or_else(|| peer.to_string())
@@ -41,7 +40,8 @@ fn resolver() -> Resolver {
     thread::spawn(move || {
         for address in asked {
             let name = dns_lookup::lookup_addr(&address).ok();
-            // A peer without a name is answered by its address. Whoever owns the address chooses the name.
+            // For a peer without a name, the resolver returns the address. The name is untrusted: the
+            // owner of the address chooses it.
             let name = name.filter(|name| name.parse::<IpAddr>().is_err() && is_host_name(name));
             if answer.send((address, name)).is_err() {
                 return;
@@ -56,7 +56,7 @@ fn is_host_name(name: &str) -> bool {
     name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
-/// As many labels of a name as fit with the port; `None` if not even the first does.
+/// As many labels of a name as fit together with the port; `None` if not even the first one does.
 fn fitting(name: &str, port: u16, width: usize) -> Option<String> {
     let port = format!(":{port}");
     let fits = |name: &str| name.chars().count() + port.len() <= width;

@@ -19,7 +19,7 @@ pub enum SortOrder {
 }
 
 impl SortOrder {
-    /// The order after this one, in a circle.
+    /// The next order, cyclically.
     pub fn next(self) -> SortOrder {
         match self {
             SortOrder::Traffic => SortOrder::Bytes,
@@ -30,7 +30,7 @@ impl SortOrder {
         }
     }
 
-    /// The heading of its column.
+    /// The heading of the column with this order's key.
     pub fn column(self) -> &'static str {
         match self {
             SortOrder::Traffic => "Mbit/s",
@@ -90,7 +90,7 @@ fn matches(row: &ConnectionRow, filter: &str) -> bool {
     }
     let c = &row.connection;
     let who = row.owner.as_ref().map(|o| format!("{} {}", o.pid, o.name)).unwrap_or_default();
-    // The limit in the words of JSON and of the table.
+    // The limit as named in JSON and in the table.
     let period = row.period();
     let limit = format!("{} {}", limited_by(&period), limited_by_briefly(&period));
     let text = format!("{who} {} {} {:?} {limit}", c.local, c.remote, c.state);

@@ -8,15 +8,15 @@ use sweetspot_watch::{ConnectionList, NamespaceConnections};
 
 use super::record::Recording;
 
-/// Connections that are sampled as often as `diagnose` does: at 10 us each, a thousand a second cost 1 % of a core. Receivers need
-/// that: a sender's kernel keeps chronographs, and a receiver's does not.
+/// Maximum number of connections sampled as often as in `diagnose`: at 10 µs each, a thousand samples per second cost 1 % of a
+/// core. Only receivers need this, because their kernel does not keep the sender's chronographs.
 const SAMPLED: usize = 100;
 
-/// Where connections are read, and kept if that was asked for.
+/// Reads connections, and records them if requested.
 pub struct Readings {
     host: NamespaceConnections,
     recording: Option<Recording>,
-    /// The busiest receivers of the last reading.
+    /// The busiest receivers in the last reading.
     busiest: Vec<DiagConnection>,
     due: Time,
 }
@@ -34,7 +34,7 @@ impl Readings {
     /// Reads all connections into `table`.
     ///
     /// # Errors
-    /// If they cannot be read, or not be kept; in the second case `table` has them.
+    /// If they cannot be read or recorded. If only recording fails, `table` still has them.
     pub fn all(&mut self, table: &mut ConnectionList) -> Result<(), String> {
         let connections = self.host.read(Detail::ALL).map_err(|error| error.to_string())?;
         let now = clock::now();
@@ -45,12 +45,12 @@ impl Readings {
         written.unwrap_or(Ok(()))
     }
 
-    /// When to sample the busiest receivers again.
+    /// The time of the next sample of the busiest receivers.
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// Samples the busiest receivers for `table`. One that has ended, or cannot be read, is left to the next reading.
+    /// Samples the busiest receivers for `table`. A connection that has ended, or cannot be read, waits for the next reading.
     pub fn busiest(&mut self, table: &mut ConnectionList) {
         for connection in &self.busiest {
             if let Ok(Some(seen)) = self.host.read_again(connection, Detail::ALL) {
@@ -60,7 +60,7 @@ impl Readings {
         self.leave_out_busiest();
     }
 
-    /// Samples them later instead.
+    /// Skips this sample of the busiest receivers.
     pub fn leave_out_busiest(&mut self) {
         self.due = clock::now() + SAMPLE_INTERVAL;
     }

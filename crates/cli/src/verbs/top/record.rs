@@ -10,14 +10,15 @@ use sweetspot_program::print::{Shown, system};
 use sweetspot_units::Time;
 use sweetspot_watch::sample;
 
-/// A file that takes each reading of all connections, a line for each.
+/// A file with each reading of all connections, one line per connection.
 pub struct Recording {
     path: PathBuf,
     file: BufWriter<File>,
 }
 
 impl Recording {
-    /// A new file `path`, or the pipe or device of that name; an existing file keeps its content.
+    /// Creates the file `path`, or opens the pipe or device of that name. An existing file is not
+    /// overwritten.
     pub fn create(path: &Path) -> Result<Recording, String> {
         let is_new = fs::metadata(path).map_or(true, |there| there.is_file());
         let opened = OpenOptions::new().write(true).create_new(is_new).open(path);
@@ -31,7 +32,7 @@ impl Recording {
         Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
     }
 
-    /// Adds the reading of `connections` at `now`, so that the file has it whatever comes.
+    /// Adds the reading of `connections` at `now`, and flushes it.
     pub fn write(&mut self, now: Time, connections: &[DiagConnection]) -> Result<(), String> {
         self.try_write(now, connections)
             .map_err(|error| format!("--record {}: {}", self.path.shown(), system(&error)))

@@ -15,18 +15,18 @@ pub struct Screen {
     pub table: ConnectionList,
     pub order: SortOrder,
     pub filter: String,
-    /// Whether keys go into the filter.
+    /// Whether keys are typed into the filter.
     pub typing: bool,
     pub frozen: bool,
     /// Whether the help is shown.
     pub help: bool,
-    /// The row that is marked.
+    /// The marked row.
     pub marked: TableState,
-    /// The connection that is open, by its cookie.
+    /// The cookie of the open connection.
     pub open: Option<u64>,
-    /// Whether the open connection is explained rather than drawn over time.
+    /// Whether the open connection shows an explanation instead of graphs.
     pub explained: bool,
-    /// Whether the explanation was opened from the table, where it leads back to.
+    /// Whether the explanation was opened from the table, to which closing it returns.
     pub from_table: bool,
     /// Names of peers, if they are shown.
     pub names: Option<HostNames>,
@@ -74,7 +74,7 @@ impl Screen {
         }
     }
 
-    /// Samples the busiest receivers, likewise.
+    /// Samples the busiest receivers, unless the screen is frozen.
     pub fn sample(&mut self, host: &mut Readings) {
         match self.frozen {
             true => host.leave_out_busiest(),
@@ -88,7 +88,7 @@ impl Screen {
         if let KeyCode::Char(letter) = key.code
             && with_others
         {
-            // A letter with Ctrl or Alt is not the letter.
+            // Letters with Ctrl or Alt have no effect, except Ctrl-C.
             return letter == 'c' && key.modifiers.contains(KeyModifiers::CONTROL);
         }
         self.refusal = None;
@@ -112,12 +112,12 @@ impl Screen {
             }
             KeyCode::Char('t') => self.tune(),
             KeyCode::Char('u') => self.undo(),
-            // Both are about the table.
+            // Filtering and sorting apply to the table.
             KeyCode::Char('/') => (self.open, self.explained, self.typing) = (None, false, true),
             KeyCode::Char('s') if self.open.is_none() => self.order = self.order.next(),
             KeyCode::Char(' ' | 'f') => self.frozen = !self.frozen,
             KeyCode::Enter => self.open = self.chosen(),
-            // The mark is in the table.
+            // The mark moves only in the table.
             _ if self.open.is_some() => {}
             KeyCode::Down | KeyCode::Char('j') => self.marked.select_next(),
             KeyCode::Up | KeyCode::Char('k') => self.marked.select_previous(),
@@ -134,7 +134,7 @@ impl Screen {
         self.open.or_else(|| self.marked_cookie())
     }
 
-    /// Back to where the explanation was opened.
+    /// Returns to the view from which the explanation was opened.
     fn close_explanation(&mut self) {
         self.explained = false;
         if self.from_table {
@@ -230,7 +230,7 @@ mod tests {
                 assert!(!screen.obey(KeyEvent::new(KeyCode::Char(letter), modifiers)), "{letter}");
                 assert_eq!(state(&screen), before, "{letter}");
             }
-            // The key alone has its effect.
+            // Without a modifier, the key has an effect.
             let ends = screen.obey(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
             assert!(ends || state(&screen) != before, "{letter}");
         }

@@ -1,4 +1,4 @@
-//! The table on a terminal: reads, draws, waits for keys.
+//! The table on a terminal: reads connections, draws, waits for keys.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -18,7 +18,7 @@ use super::{Ending, TopArguments, view};
 /// Shows the table until the user quits.
 pub fn run(mut host: Readings, arguments: &TopArguments) -> Ending {
     let mut screen = Screen::new(arguments, host.is_own_namespace());
-    // Signals are handled, so that the terminal is restored.
+    // Handle signals, so that the terminal is restored.
     let supervisor = Supervisor::new()?;
     let mut waker = Waker { keyboard: keyboard()?, supervisor };
     let mut terminal = ratatui::try_init()?;
@@ -26,7 +26,7 @@ pub fn run(mut host: Readings, arguments: &TopArguments) -> Ending {
     if let Ok(Some(signal)) = shown {
         signals::end_within(signals::CLEANING_TIME, signal.exit_code());
     }
-    // One that is gone cannot be restored.
+    // A terminal that is gone cannot be restored.
     let restored = ratatui::try_restore();
     match shown? {
         None => Ok(restored.map(|()| ExitCode::SUCCESS)?),
@@ -34,7 +34,7 @@ pub fn run(mut host: Readings, arguments: &TopArguments) -> Ending {
     }
 }
 
-/// The terminal that keys come from: standard input, or else the controlling one.
+/// The terminal for keys: standard input, or otherwise the controlling terminal.
 fn keyboard() -> io::Result<OwnedFd> {
     match io::stdin().is_terminal() {
         true => io::stdin().as_fd().try_clone_to_owned(),
@@ -42,7 +42,7 @@ fn keyboard() -> io::Result<OwnedFd> {
     }
 }
 
-/// Shows the table until the user quits, or a signal comes, which it returns.
+/// Shows the table until the user quits or a signal arrives. Returns the signal.
 fn show(
     terminal: &mut ratatui::DefaultTerminal,
     host: &mut Readings,
@@ -57,7 +57,7 @@ fn show(
             screen.read(host);
             is_drawn = false;
         } else if clock::now() >= host.due() {
-            // Shown with the next reading.
+            // The sample is shown with the next reading.
             screen.sample(host);
         }
         if !std::mem::replace(&mut is_drawn, true) {
@@ -78,17 +78,17 @@ fn show(
     }
 }
 
-/// Why waiting ended.
+/// The reason why waiting ended.
 enum WakeReason {
-    /// It is time to read again.
+    /// The next reading or sample is due.
     Due,
-    /// A key, or another size.
+    /// A key, or a new terminal size.
     Terminal(Event),
-    /// A signal says to end.
+    /// A signal to end.
     Signal(Signal),
 }
 
-/// Interval between two checks of the terminal's size: another thread may take its signal.
+/// Interval between two checks of the terminal's size, in case another thread receives SIGWINCH.
 const RESIZE_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Waits for keys and signals.
@@ -98,15 +98,14 @@ struct Waker {
 }
 
 impl Waker {
-    /// Waits until something happens or `due` has come.
+    /// Waits for an event, until `due` at the latest.
     fn wait(&mut self, due: Time) -> io::Result<WakeReason> {
         loop {
-            // Crossterm must not read a terminal that is gone: it takes the end of the input for a reason to read again,
-            // for ever.
+            // Crossterm must not read a terminal that is gone: at the end of the input it would retry forever.
             if is_hung_up(&self.keyboard) {
                 return Ok(WakeReason::Signal(Signal::HANG_UP));
             }
-            // A key that came with others is read already.
+            // A key that arrived together with others has already been read.
             if event::poll(std::time::Duration::ZERO)? {
                 return event::read().map(WakeReason::Terminal);
             }

@@ -1,5 +1,5 @@
-//! Connections tuned from the table: each by its own `sweetspot tune attach`, which lifts its limits on request and when
-//! this process ends.
+//! Connections tuned from the table. Each has its own `sweetspot tune attach`, which lifts its limits on request and
+//! when this process ends.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -17,15 +17,16 @@ use tempfile::TempDir;
 /// Number of samples to average, one second each by default.
 const READINGS: usize = 10;
 
-/// A rate of its own would not limit a program that sends little, and slow down a flow that still grows.
+/// Pacing at the flow's own rate would not limit a program that sends little, and would slow a flow that still
+/// grows.
 const UNKNOWN_CAPACITY: &str =
     "not tuned: a pacing rate needs the path's capacity, which no standing queue has shown so far";
 
-/// A connection that is, or was, tuned from here.
+/// A connection that is, or was, tuned from this table.
 pub struct TunedHere {
-    /// Its cookie.
+    /// The socket's cookie.
     pub cookie: u64,
-    /// Mean rate, bit/s, and RTT, microseconds, before.
+    /// Mean rate in bit/s and mean RTT in microseconds before tuning.
     before: (f64, f64),
     /// Readings since tuning began.
     readings: usize,
@@ -37,7 +38,8 @@ impl TunedHere {
     /// Starts to tune the connection of `row`.
     ///
     /// # Errors
-    /// If its process is not known, if it sends over a path of unknown capacity, or if the tuner cannot be started.
+    /// If the process is unknown, if the path to which it sends has an unknown capacity, or if the tuner cannot be
+    /// started.
     pub fn begin(row: &ConnectionRow) -> Result<TunedHere, String> {
         let owner = row.owner.as_ref().ok_or(
             "cannot see which process owns this connection; run top as root to tune it".to_owned(),
@@ -64,20 +66,20 @@ impl TunedHere {
         Ok(TunedHere { cookie, before, readings: 0, tuner: Some(child), directory })
     }
 
-    /// Notes that the table was read.
+    /// Counts a reading of the table.
     pub fn count_reading(&mut self) {
         if self.tuner.is_some() {
             self.readings += 1;
         }
     }
 
-    /// Lifts all limits, and returns when that is done.
+    /// Lifts all limits, and waits until that is done.
     pub fn undo(&mut self) {
         let Some(mut tuner) = self.tuner.take() else { return };
         if let Ok(None) = tuner.try_wait() {
             Signal::TERMINATE.send(tuner.id());
         }
-        // Its guardian lifts the rest.
+        // The tuner's guardian lifts any limits that remain.
         let _ = tuner.wait();
     }
 
@@ -86,7 +88,7 @@ impl TunedHere {
         self.tuner.as_mut().is_some_and(|tuner| matches!(tuner.try_wait(), Ok(None)))
     }
 
-    /// Whether it limits the connection at present.
+    /// Whether the tuner currently limits the connection.
     pub fn holds(&mut self) -> bool {
         self.is_on() && self.last_event().is_some_and(|event| event.limit.is_some())
     }
@@ -99,7 +101,7 @@ impl TunedHere {
         TuningEvent::last_of(&self.read("events"))
     }
 
-    /// Its last action, rate and RTT before and since, and whether it limits the connection now.
+    /// The tuner's last action, the rate and RTT before and since, and whether it limits the connection now.
     pub fn told(&mut self, row: &ConnectionRow) -> (Vec<String>, bool) {
         let (running, last) = (self.is_on(), self.last_event());
         let holds = running && last.as_ref().is_some_and(|event| event.limit.is_some());
@@ -138,12 +140,12 @@ fn mean(row: &ConnectionRow, readings: usize) -> (f64, f64) {
 struct TuningEvent {
     kind: TuneEventKind,
     why: String,
-    /// The limit it sets, in words.
+    /// The limit that it sets, in words.
     limit: Option<String>,
 }
 
 impl TuningEvent {
-    /// The last of a file of events.
+    /// The last event in a file.
     fn last_of(events: &str) -> Option<TuningEvent> {
         let event: serde_json::Value = serde_json::from_str(events.lines().last()?).ok()?;
         let (name, why) = (event["event"].as_str()?, event["why"].as_str()?);

@@ -17,7 +17,7 @@ use super::order::select;
 use super::screen::Screen;
 use sweetspot_watch::{ConnectionRow, MEASURING, limited_by_briefly};
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     let foot = footline(screen, frame.area().width.into());
     let below = u16::try_from(foot.len()).unwrap_or(1);
@@ -50,7 +50,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
     }
 }
 
-/// The keys and columns, also at the end of `--help`. It fits a screen of 60 columns and 24 lines.
+/// Help on keys and columns, also at the end of `--help`. It fits a screen of 60 columns and 24 lines.
 pub const HELP: &str = "\
 q           quit
 s           sort by the next column, which an arrow marks
@@ -75,7 +75,7 @@ limited by  over the last 10 s, or with --once the interval;
             red: losses, or an end that stalls; green: at
             capacity; yellow: a window or an application";
 
-/// Whether the connection's limit is of a kind that tuning sets.
+/// Whether tuning can be the cause of this kind of limit.
 fn has_tuners_limit(period: &Period) -> bool {
     matches!(period.named().class, Class::Pacing | Class::ReceiverWindow)
 }
@@ -117,13 +117,13 @@ fn headline(screen: &Screen) -> String {
     )
 }
 
-/// The connections that a filter leaves, of `all`.
+/// The number of connections that match a filter, of `all`.
 fn shown_of(count: usize, all: usize) -> String {
     let connections = counted(all as u64, "connection", "connections");
     if count == all { connections } else { format!("{count} of {connections}") }
 }
 
-/// Keys of the table and of an open connection. On a narrow screen the last are left out: `?` names them all.
+/// Keys of the table and of an open connection. A narrow screen omits the last ones; `?` lists all.
 const TABLE_KEYS: [&str; 9] = [
     "q quit",
     "? help",
@@ -138,7 +138,7 @@ const TABLE_KEYS: [&str; 9] = [
 const CONNECTION_KEYS: [&str; 7] =
     ["q quit", "? help", "Esc back", "d explain", "t tune", "u undo", "space freeze"];
 
-/// The lines below the table: keys take one line, everything else as many as its words need.
+/// The lines below the table: one line of keys, or a message wrapped to as many lines as it needs.
 fn footline(screen: &Screen, width: usize) -> Vec<String> {
     if screen.help {
         return vec!["any key goes back".to_owned()];
@@ -216,8 +216,8 @@ fn cell(text: String, column: &TableColumn) -> Cell<'static> {
     Cell::from(Text::from(text).alignment(side))
 }
 
-/// One connection: its limit and fix as `diagnose` reports them of the last ten seconds, and its recent history. With `tuning`, also the tuner's actions on it from
-/// here, and whether those limit it.
+/// Draws one connection: its limit and fix over the last ten seconds as in `diagnose`, and its recent history. `tuning` has the
+/// actions of a tuner started from this table, and whether it limits the connection.
 fn draw_row(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -227,10 +227,10 @@ fn draw_row(
     let c = &row.connection;
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
     let time = flow.time();
-    // On a small terminal, actions come before omissions.
+    // On a small terminal, the tuner's actions have precedence.
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
-    // Its own limit is no fault to mend.
+    // A limit set by the tuner needs no fix.
     if !(held && has_tuners_limit(&row.period())) {
         lines.extend([flow.verdict.words, flow.fix]);
     }
@@ -253,12 +253,12 @@ fn draw_row(
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: true }), words);
     let past = |f: fn(&(u64, u64)) -> u64| row.past.iter().map(f).collect::<Vec<_>>();
-    // The same units as in the table.
+    // Use the units of the table.
     draw_past(frame, rates, ("Mbit/s", 1e6), &past(|(rate, _)| *rate));
     draw_past(frame, trips, ("RTT ms", 1e3), &past(|(_, rtt)| *rtt));
 }
 
-/// The height of each of two graphs below `lines`: words come first, and a graph takes three lines or more.
+/// The height of each of two graphs below `lines`. Text has precedence, and a graph takes at least three lines.
 fn graph_height(lines: &[String], area: Rect) -> u16 {
     let words: usize = lines.iter().map(|line| wrapped(line, area.width.into()).len()).sum();
     let left = usize::from(area.height).saturating_sub(words) / 2;
@@ -288,7 +288,7 @@ fn explanation(flow: Flow) -> Vec<String> {
     lines
 }
 
-/// The text `lines` as `area` shows them; the last line says if some are missing.
+/// `lines` as they fit into `area`; the last line says if any are missing.
 fn cut_to(lines: &[String], area: Rect) -> Vec<String> {
     let width = usize::from(area.width);
     let mut shown: Vec<String> = lines.iter().flat_map(|line| wrapped(line, width)).collect();
@@ -341,7 +341,7 @@ mod tests {
         }
     }
 
-    /// The lines of a screen of 24 lines.
+    /// The text of a screen with 24 lines.
     fn drawn(screen: &mut Screen, width: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, 24)).expect("a terminal");
         terminal.draw(|frame| draw(frame, screen)).expect("drawn");
@@ -376,7 +376,7 @@ mod tests {
     fn graphs_shrink_before_words_are_cut() {
         let lines = |count| vec!["x".repeat(120); count];
         let area = Rect::new(0, 0, 80, 22);
-        // Words that no space breaks take a line each.
+        // Each word without a space takes one line.
         let of = |count| graph_height(&lines(count), area);
         assert_eq!([8, 12, 16, 17, 30].map(of), [7, 5, 3, 0, 0]);
         let broken = vec!["one two ".repeat(15); 4];
