@@ -7,50 +7,50 @@ use super::accounts::Hold;
 pub enum RetransmissionKind {
     /// Three duplicate acknowledgements, or selective ones to the same effect (RFC 5681, RFC 6675).
     Fast,
-    /// Fewer: selective acknowledgements and time (RACK, RFC 8985).
+    /// Fewer duplicates than that: selective acknowledgements and time (RACK, RFC 8985).
     Selective,
-    /// The tail once more, to provoke an answer (TLP, RFC 8985 §7).
+    /// The tail again, to provoke an acknowledgement (TLP, RFC 8985 §7).
     Probe,
     /// The retransmission timer (RFC 6298).
     Timeout,
-    /// It had been acknowledged already.
+    /// Spurious: the data had already been acknowledged.
     Needless,
-    /// The receiver dropped it, having taken back that part of its window (RFC 7323 §2.4).
+    /// The receiver dropped the data after it had withdrawn that part of its window (RFC 7323 §2.4).
     TakenBack,
 }
 
-/// Retransmitted segments as captured, by cause.
+/// Number of captured retransmissions, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Retransmissions {
     /// After duplicate or selective acknowledgements.
     pub fast: u64,
-    /// By time, with some selective acknowledgements.
+    /// By time, with some selective acknowledgements (RACK).
     pub selective: u64,
-    /// Tail probes.
+    /// Tail loss probes.
     pub probes: u64,
     /// After a timeout.
     pub timeout: u64,
-    /// Acknowledged before they were sent again.
+    /// Acknowledged before the retransmission.
     pub needless: u64,
-    /// Dropped by the receiver, which had taken back the window that they were sent into.
+    /// Dropped by the receiver, which had withdrawn the window for them.
     pub taken_back: u64,
-    /// Duplicates that the receiver reported (DSACK, RFC 2883): these too were needless.
+    /// Duplicates that the receiver reported (DSACK, RFC 2883): spurious, too.
     pub reported_needless: u64,
-    /// Separate events: everything lost in a round trip is one.
+    /// Loss events: all losses within a round trip count as one.
     pub events: u64,
-    /// Events with a repair that began before any timeout.
+    /// Events with a repair that began before any timeout: fast recoveries.
     pub recoveries: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
 }
 
 impl Retransmissions {
-    /// All segments sent again.
+    /// All retransmitted segments.
     pub fn segments(&self) -> u64 {
         self.fast + self.selective + self.probes + self.timeout + self.needless + self.taken_back
     }
 
-    /// How often the congestion window answered to losses: in fast recoveries and at timeouts.
+    /// Number of reductions of the congestion window: fast recoveries and timeouts.
     pub fn loss_events(&self) -> u64 {
         self.recoveries + self.timeouts
     }
@@ -67,12 +67,10 @@ impl Retransmissions {
     }
 }
 
-/// The minimum retransmission timeout in use: Linux has 200 ms above the smoothed round trip, the
-/// RFC a second.
-/// Less a tick of a clock of 100 Hz.
+/// The minimum RTO in use, less a tick of a 100 Hz clock. Linux uses 200 ms above the smoothed RTT, RFC 6298 a second.
 const MIN_TIMEOUT: Duration = Duration::from_millis(190);
 
-/// Loss state: evidence from the receiver, and the current recovery.
+/// Loss state: evidence from the receiver, the current recovery, and counters.
 #[derive(Debug, Default)]
 pub struct Losses {
     duplicates: u32,
@@ -80,20 +78,20 @@ pub struct Losses {
     sacked: u64,
     recovery: Option<Recovery>,
     last_repair: Option<Repair>,
-    /// The counts.
+    /// The counters.
     pub retransmissions: Retransmissions,
 }
 
-/// A retransmission that the congestion window answers to.
+/// A retransmission that reduces the congestion window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repair {
     pub at: Time,
-    /// The receiver had dropped the segment, and not the path.
+    /// The receiver dropped the segment, not the path.
     pub taken_back: bool,
 }
 
 impl Repair {
-    /// The limit of the sender behind it.
+    /// The sender's limit after it.
     pub fn hold(self) -> Hold {
         if self.taken_back { Hold::TakenBack } else { Hold::AfterLoss }
     }
@@ -101,31 +99,31 @@ impl Repair {
 
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
-    /// The highest byte sent when it began; recovery ends once that is acknowledged (RFC 6675 §4).
+    /// The highest byte sent when recovery began. Recovery ends when it is acknowledged (RFC 6675 §4).
     point: u64,
     kind: RetransmissionKind,
 }
 
-/// A retransmitted segment, and the sender's knowledge.
+/// A retransmitted segment, and the state of its sender.
 #[derive(Debug, Clone, Copy)]
 pub struct Again {
     pub now: Time,
     pub end: u64,
-    /// All that was sent.
+    /// The position after the last byte sent (SND.NXT).
     pub next: u64,
-    /// All that was acknowledged.
+    /// The position of the first unacknowledged byte (SND.UNA).
     pub una: u64,
     pub mss: u64,
-    /// Since data was last sent or acknowledged.
+    /// The time since data was last sent or acknowledged.
     pub pause: Duration,
-    /// The round trip, or zero where it is unknown.
+    /// The RTT; zero if unknown.
     pub rtt: Duration,
-    /// It lay in a part of the window that the receiver took back.
+    /// The segment was in a part of the window that the receiver withdrew.
     pub taken_back: bool,
 }
 
 impl Again {
-    /// Whether only a timer can have ended the silence before.
+    /// Whether only a timer can have ended the pause before it.
     pub fn is_timed_out(&self) -> bool {
         self.pause >= MIN_TIMEOUT.max(self.rtt)
     }
@@ -137,7 +135,8 @@ impl Losses {
         self.duplicates > 0 || self.sacked > una
     }
 
-    /// An acknowledgement reached the sender: whether it was a duplicate, its SACK blocks, whether it reported a duplicate.
+    /// Handles an acknowledgement that reached the sender: whether it advanced or was a duplicate, the highest byte in its
+    /// SACK blocks, and whether it had a DSACK.
     pub fn heard(&mut self, una: u64, advanced: bool, duplicate: bool, sacked: u64, dsack: bool) {
         if advanced {
             self.duplicates = 0;
@@ -150,7 +149,7 @@ impl Losses {
         self.retransmissions.reported_needless += u64::from(dsack);
     }
 
-    /// Names and counts a segment sent again.
+    /// Classifies and counts a retransmission.
     pub fn sent_again(&mut self, again: &Again) -> RetransmissionKind {
         let kind = self.kind(again);
         *self.retransmissions.of(kind) += 1;
@@ -164,7 +163,7 @@ impl Losses {
         }
         let timed_out = kind == RetransmissionKind::Timeout && again.pause >= MIN_TIMEOUT;
         self.retransmissions.timeouts += u64::from(timed_out);
-        // If data sent since recovery began are also lost, that is another event (RFC 6675 §5).
+        // If data sent since recovery began is also lost, this is another event (RFC 6675 §5).
         let another = self.recovery.is_none_or(|recovery| again.end > recovery.point);
         if another || timed_out {
             self.retransmissions.events += u64::from(another);
@@ -182,7 +181,7 @@ impl Losses {
             return RetransmissionKind::TakenBack;
         }
         let evidence = self.has_evidence(again.una);
-        // A pause in which neither data nor acknowledgement passed ends with a timer.
+        // A timer ended a pause in which neither data nor an acknowledgement passed.
         let timer = again.is_timed_out();
         match self.recovery {
             Some(recovery) if !timer => recovery.kind,

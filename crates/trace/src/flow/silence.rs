@@ -1,29 +1,28 @@
 use sweetspot_units::{Duration, Time};
 
-/// A time in which the peer answered none of the repeated retransmissions.
+/// A time in which the peer did not answer repeated retransmissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Silence {
-    /// When the peer was last heard, or data first went unanswered.
+    /// The time of the peer's last answer, or of the first unanswered data.
     pub since: Time,
-    /// How long it lasted.
+    /// The duration.
     pub lasted: Duration,
-    /// How often something was sent again meanwhile.
+    /// Number of retransmissions meanwhile.
     pub repeats: u64,
-    /// Whether an answer came after all.
+    /// Whether an answer came in the end.
     pub ended: bool,
     /// Whether the retransmitted data had been acknowledged at the capture point: the acknowledgement was lost beyond it.
     pub beyond: bool,
 }
 
-/// Unanswered repetitions from which on the peer counts as silent: one is any loss's.
+/// Number of unanswered retransmissions from which on the peer counts as silent: a single one follows any loss.
 const SILENT: u64 = 2;
-/// The first timeout lasts a second at least where nothing is known better, and the second twice as long (RFC 6298
-/// §2.1, §5.5).
+/// Two timeouts in a row: the initial RTO is a second, and the next one twice as long (RFC 6298 §2.1, §5.5).
 const TWO_TIMEOUTS: Duration = Duration::from_secs(3);
 
-/// Whether `repeats` retransmissions without an answer in the time `lasted` show that the peer was silent. A capture far from
-/// the sender and behind a path that was down shows only the last of them, and not before two timeouts have passed. One
-/// `at_sender` shows all of them: a single one that is answered ends a wait for the sender's own timer.
+/// Whether `repeats` retransmissions without an answer in the time `lasted` show that the peer was silent. A capture behind a
+/// path that was down shows only the last retransmission, after at least two timeouts. A capture `at_sender` shows all of them:
+/// a single one that is answered ends a wait for the sender's own timer.
 pub fn is_silent(repeats: u64, lasted: Duration, at_sender: bool) -> bool {
     repeats >= SILENT || (repeats > 0 && !at_sender && lasted >= TWO_TIMEOUTS)
 }
@@ -31,9 +30,9 @@ pub fn is_silent(repeats: u64, lasted: Duration, at_sender: bool) -> bool {
 /// Waits for the sender's retransmission timer, each before a retransmission that was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimerWaits {
-    /// How many.
+    /// Number of waits.
     pub count: u64,
-    /// How long they lasted, all together.
+    /// Their total duration.
     pub time: Duration,
     /// The longest.
     pub longest: Duration,
@@ -50,12 +49,12 @@ impl TimerWaits {
     }
 }
 
-/// Follows whether the peer answers.
+/// Tracks whether the peer answers.
 #[derive(Debug, Default)]
 pub struct Silences {
     since: Option<Time>,
     repeats: u64,
-    /// The latest retransmission by the sender's timer, and how long nothing had passed before it.
+    /// The latest retransmission by the sender's timer, and the pause before it.
     timed_out: Option<(Time, Duration)>,
     waits: TimerWaits,
     /// The number of retransmissions of acknowledged data since new data were last sent.
@@ -70,24 +69,24 @@ impl Silences {
         self.since.get_or_insert(now);
     }
 
-    /// Something was sent again because no answer came; a probe of a closed window counts, too.
+    /// Data was retransmitted because no answer came. A probe of a closed window counts, too.
     pub fn repeated(&mut self, now: Time) {
         self.since.get_or_insert(now);
         self.repeats += 1;
     }
 
-    /// The sender's retransmission timer ran out at `now`, after a `pause` in which nothing passed.
+    /// The sender's retransmission timer expired at `now`, after a `pause` in which nothing passed.
     pub fn timed_out(&mut self, now: Time, pause: Duration) {
         self.repeated(now);
         self.timed_out = Some((now, pause));
     }
 
-    /// How often it was repeated without an answer.
+    /// Number of retransmissions without an answer.
     pub fn repeats(&self) -> u64 {
         self.repeats
     }
 
-    /// The peer moved on; `outstanding` says whether more waits for an answer. The capture may be `at_sender`.
+    /// The peer made progress. `outstanding`: more data waits for an answer. `at_sender`: the capture is at the sender.
     pub fn answered(&mut self, now: Time, outstanding: bool, at_sender: bool) {
         let lasted = self.since.map_or(Duration::ZERO, |since| now.since(since));
         match self.timed_out.take() {
@@ -100,31 +99,31 @@ impl Silences {
         self.since = outstanding.then_some(now);
     }
 
-    /// The capture is over.
+    /// The capture has ended.
     pub fn end(&mut self, now: Time) {
         self.close(now, false);
         self.since = None;
     }
 
-    /// It was acknowledged at `since`, and at `now` sent again.
+    /// Data was acknowledged at `since`, and retransmitted at `now`.
     pub fn beyond(&mut self, since: Time, now: Time) {
         self.unheard += 1;
         let (lasted, repeats) = (now.since(since), self.unheard);
         self.note(Silence { since, lasted, repeats, ended: true, beyond: true });
     }
 
-    /// Whether the sender receives nothing of the captured acknowledgements: it repeatedly retransmitted acknowledged data, and
-    /// sent nothing since.
+    /// Whether the captured acknowledgements do not reach the sender: it repeatedly retransmitted acknowledged data, and has
+    /// sent nothing new since.
     pub fn is_unheard(&self) -> bool {
         self.unheard >= 2
     }
 
-    /// The waits for the sender's retransmission timer, seen at the sender, that no silence of the peer explains.
+    /// The waits for the sender's retransmission timer, captured at the sender, except those in silences of the peer.
     pub fn timer_waits(&self) -> TimerWaits {
         self.waits
     }
 
-    /// The longest in which something was repeated.
+    /// The longest silence with retransmissions.
     pub fn longest(&self) -> Option<Silence> {
         self.longest
     }

@@ -7,8 +7,8 @@ fn ms(n: u64) -> Option<Duration> {
     Some(Duration::from_millis(n))
 }
 
-/// The receiver reports a hole at 200 ms, and the sender repairs it at 62 s, seen at the sender and at the receiver, 50 ms away. Only at
-/// the sender does the capture show that it sent nothing before.
+/// The receiver reports a hole at 200 ms, and the sender repairs it at 62 s, captured at the sender and at the receiver, 50 ms
+/// away. Only the capture at the sender shows that it sent nothing in between.
 #[test]
 fn a_long_wait_before_a_single_retransmission_that_is_answered_is_the_senders_timer() {
     let wait = |to_receiver: u64, to_sender: u64| {
@@ -29,7 +29,7 @@ fn a_long_wait_before_a_single_retransmission_that_is_answered_is_the_senders_ti
     assert_eq!([Hold::AfterLoss, Hold::Silent].map(|hold| of(&at_sender, hold)), [62.0, 0.0]);
     assert_eq!([Hold::AfterLoss, Hold::Silent].map(|hold| of(&at_receiver, hold)), [0.0, 62.0]);
     let waits = at_sender.streams[0].timer_waits();
-    // From the acknowledgements at 300 ms on; the retransmission is answered after an RTT.
+    // The wait begins with the acknowledgements at 300 ms. The retransmission is answered after an RTT.
     assert_eq!((waits.count, Some(waits.time), Some(waits.answer)), (1, ms(61_700), ms(100)));
     assert_eq!(at_sender.streams[0].silence(), None);
     let Retransmissions { recoveries, timeouts, .. } = *at_sender.streams[0].retransmissions();

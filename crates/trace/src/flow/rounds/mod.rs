@@ -11,20 +11,20 @@ use super::elapsed::Elapsed;
 use super::silence::is_silent;
 use crate::Histogram;
 
-/// Rounds over which a window that stands still is distinguished from one that creeps.
+/// Number of rounds over which a constant window is distinguished from one that grows slowly.
 pub const HISTORY: usize = 12;
-/// A window of fewer segments is full only if no further segment fits. Of a larger one Linux may leave up to a third unused
+/// A window of fewer segments is full only if no further segment fits. Linux may leave up to a third of a larger window unused
 /// (tcp_tso_should_defer).
 const FEW: u64 = 8;
-/// A loss shapes the window for as long: CUBIC with a large window takes this long to come back.
+/// Time for which a loss shapes the congestion window: CUBIC takes this long to recover a large window.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
-/// After a pause of a retransmission timeout, here Linux's least, a sender starts slowly again (RFC 5681 §4.1).
+/// After a pause of an RTO, here Linux's minimum, a sender uses slow start again (RFC 5681 §4.1).
 const RESTART: Duration = Duration::from_millis(200);
-/// Messages of the receiver from which on data begin behind them by a rule, and not by chance.
+/// Minimum number of the receiver's messages followed by data that shows a rule, not chance.
 const RULE: u64 = 5;
 
-/// A round after which nothing was in flight, or in which all of a burst had left: the next event shows whether there was more
-/// to send.
+/// A round after which nothing was in flight, or in which a whole burst had been sent. The next event shows whether there was
+/// more to send.
 #[derive(Debug)]
 struct Pending {
     account: Account,
@@ -33,7 +33,7 @@ struct Pending {
     flight: u64,
 }
 
-/// Rounds with one limit, added up: their largest bytes, and their duration.
+/// Sums over rounds with one limit: the largest flight or window of each, and their durations.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Held {
     rounds: u64,
@@ -48,7 +48,7 @@ impl Held {
         self.nanos += u128::from(time.as_nanos());
     }
 
-    /// The mean bytes and duration of a round, if there were any.
+    /// The mean bytes and duration of a round; `None` if there was no round.
     pub fn mean(&self) -> Option<(Bytes, Duration)> {
         let n = u128::from(self.rounds);
         let nanos = self.nanos.checked_div(n)?;
@@ -57,61 +57,61 @@ impl Held {
     }
 }
 
-/// Divides the life of a stream into rounds and finds the sender's limit in each.
+/// Divides the lifetime of a stream into rounds and finds the sender's limit in each.
 #[derive(Debug, Default)]
 pub struct Rounds {
     round: Option<Round>,
     pending: Vec<Pending>,
-    /// A round after which the sender went on later than an acknowledgement would have let it, but not by more than a
-    /// round trip: how much it sent then tells whether round trips are longer than was thought.
+    /// A round after which the sender continued later than an acknowledgement would have allowed, but by no more than a round
+    /// trip. The size of the next flight shows whether RTTs are longer than assumed.
     doubtful: Option<Pending>,
-    /// Whether the capture joined the stream in mid-connection and no round is over yet; and the first round, if only the next
-    /// one shows whether the window doubled.
+    /// Whether the capture began in mid-stream and no round has ended yet. Then the first round, if only the next one shows
+    /// whether the window doubled.
     joined: bool,
     first: Option<(Account, Elapsed)>,
-    /// Whether the last such round was one of slow start.
+    /// Whether the last doubtful round belonged to slow start.
     slow: bool,
-    /// The last segment was not full: all that there was had gone.
+    /// The last segment was not full, so the sender had sent everything it had.
     drained: bool,
     last_hold: Option<Hold>,
-    /// Whether the sender ended its last pause by itself, and no acknowledgement did. Nobody waited before the first flight.
+    /// Whether the sender ended its last pause by itself, without an acknowledgement. There is no pause before the first flight.
     unprompted: bool,
-    /// Whether a small message of the receiver ended it.
+    /// Whether a small message from the receiver ended the pause.
     granted: bool,
     since: Option<Time>,
-    /// Time without data in flight; the next sender shows the cause.
+    /// Time without data in flight. The cause depends on the side that sends next.
     idle: Elapsed,
-    /// Whether data ever went, and the time before that in which it seemed to be missing.
+    /// Whether data was ever sent, and the time before it in which data seemed to be missing.
     spoke: bool,
     missing: Elapsed,
     flights: [u64; HISTORY],
-    /// Rounds since the window was last free to grow.
+    /// Number of valid flights in `flights`, since the window was last free to grow.
     known: usize,
-    /// The books.
+    /// The time booked for each limit.
     pub accounts: Accounts,
     /// The largest flight.
     pub largest_flight: u64,
-    /// Time in which the window was shut.
+    /// Time in which unread data closed the window, or left no space for a segment.
     pub shut: Duration,
-    /// The rounds in which they were.
+    /// The rounds in which the window was full.
     pub full_rounds: Held,
-    /// Flights of rounds that neither the window nor a pause bounded, weighted likewise.
+    /// Flights of rounds that neither the window nor a pause bounded, weighted with their durations.
     pub flights_seen: Histogram,
-    /// The rounds without a limit.
+    /// The rounds that neither the window nor a pause bounded.
     pub free_rounds: Held,
-    /// The largest flight of rounds that the receiver's messages limited.
+    /// The largest flight of rounds limited by the receiver's messages.
     pub granted_flight: u64,
-    /// How many of its messages released data while other data was under way.
+    /// Number of the receiver's messages that released data while other data was in flight.
     granted_midway: u64,
     has_window_above: bool,
-    /// The largest flight since nothing was under way.
+    /// The largest flight since nothing was in flight.
     outing: u64,
 }
 
 impl Rounds {
-    /// Time passes up to `view.now`; during it the state was as in `view`.
+    /// Accounts for the time up to `view.now`, in which the state was as in `view`.
     pub fn pass(&mut self, view: &View) {
-        // Before the connection is open, or data passes, nobody waits.
+        // Before the connection is open or data passes, neither side waits.
         let Some(since) = self.since else { return };
         self.since = Some(view.now);
         let now = view.now;
@@ -139,7 +139,7 @@ impl Rounds {
         }
     }
 
-    /// The life begins: the time until `now` was needed to open the connection.
+    /// The stream begins: the time from `since` to `now` was needed to open the connection.
     pub fn open(&mut self, since: Time, now: Time) {
         // For a sender of data with the SYN (RFC 7413), this time was recorded as it passed.
         if self.since.is_none() {
@@ -154,15 +154,14 @@ impl Rounds {
         self.since.get_or_insert(now);
     }
 
-    /// The first data passes of a stream that the capture joins in mid-connection: what seemed missing was sent before.
+    /// The first data of a stream passes after the capture began in mid-connection: data that seemed missing was sent before.
     pub fn join(&mut self) {
         self.joined = true;
         self.missing = Elapsed::default();
     }
 
-    /// The time in which nothing was under way is over, and it was `hold`. Before the first data
-    /// of a side that is `away` as far there and back, that much of it was on the way: the word
-    /// that it answers had to get there.
+    /// Ends a time without data in flight, which was `hold`. Before the first data of a side at an RTT of `away`, that much of
+    /// the time counts as opening, because the message that it answers had to travel there and the answer back.
     pub fn settle(&mut self, hold: Hold, away: Duration) {
         let mut idle = std::mem::take(&mut self.idle);
         if !self.spoke && hold == Hold::Unseen {
@@ -176,8 +175,8 @@ impl Rounds {
         self.accounts.book(quiet(hold), &idle);
     }
 
-    /// The limit of a sender that had nothing under way until the receiver's next message. Such messages may release data in the
-    /// middle of flights, too; if about as much had been under way as then, this wait is for another grant.
+    /// The limit of a sender that had nothing in flight until the receiver's next message. Such messages may release data in the
+    /// middle of flights, too. If about as much had been in flight as then, this is a wait for another grant.
     fn waiting(&self) -> Hold {
         let alike = 2 * self.outing >= self.granted_flight;
         if alike && self.is_granted_by_rule() { Hold::Granted } else { Hold::Waiting }
@@ -189,8 +188,8 @@ impl Rounds {
         self.has_window_above = true;
     }
 
-    /// Whether messages of the receiver released data in the middle of flights more often than by chance. An answer does not
-    /// come before the whole request is there.
+    /// Whether messages from the receiver released data in the middle of flights more often than by chance. Answers do not do
+    /// that, because they come after the whole request.
     pub fn is_granted_by_rule(&self) -> bool {
         self.has_window_above || (self.granted_midway >= RULE && self.granted_flight > 0)
     }
@@ -247,7 +246,7 @@ impl Rounds {
         self.largest_flight = self.largest_flight.max(flight);
     }
 
-    /// A round trip was measured.
+    /// An RTT was measured.
     pub fn rtt(&mut self, sample: Duration) {
         if let Some(round) = &mut self.round {
             round.rtt = Some(round.rtt.map_or(sample, |rtt| rtt.min(sample)));
@@ -264,13 +263,13 @@ impl Rounds {
         let Some(round) = self.round.take_if(|round| view.una >= round.end) else { return };
         self.close(round, view);
         if view.next > view.una {
-            // A stream without pauses is prompted, whatever began it.
+            // In a stream without pauses, acknowledgements release the data, whatever began it.
             self.unprompted = false;
             self.round = Some(Round::new(view));
         }
     }
 
-    /// The stream is over; repetitions now will never be answered, and time without data in flight was `rest`.
+    /// The stream has ended. Unanswered retransmissions will not be answered, and the time without data in flight was `rest`.
     pub fn end(&mut self, view: &View, rest: Hold) {
         self.pass(view);
         self.divide_silence(view, true);
@@ -286,12 +285,12 @@ impl Rounds {
         }
     }
 
-    /// Settles a round in doubt. `next` is the round after it, if any: its flight, whether that was full, and whether it was
-    /// the last.
+    /// Books a doubtful round. `next` is the round after it, if any: its flight, whether that ended with a full segment, and
+    /// whether it was the last one.
     fn settle_doubt(&mut self, next: Option<(u64, bool, bool)>) {
         let Some(mut doubtful) = self.doubtful.take() else { return };
         self.slow = match next {
-            // The last flight is as small as the rest of the data.
+            // The last flight is only the rest of the data, and may be small.
             Some((flight, _, true)) if flight <= doubtful.flight => self.slow,
             Some((flight, full, _)) => full && grows(doubtful.flight, flight),
             None => false,
@@ -302,8 +301,8 @@ impl Rounds {
         self.accounts.book(doubtful.account, &doubtful.busy);
     }
 
-    /// Books the first round of a stream that was joined under way by the `hold` of the next: nothing before it shows whether its
-    /// window doubled.
+    /// Books the first round of a stream captured from the middle with the `hold` of the next round, because no earlier round
+    /// shows whether its window doubled.
     fn settle_first(&mut self, hold: Hold) {
         if let Some((account, busy)) = self.first.take() {
             self.accounts.book(Account { hold, ..account }, &busy);
@@ -319,8 +318,8 @@ impl Rounds {
         }
     }
 
-    /// The time since the peer last acknowledged data counts as silence if the retransmissions show that. After the `last` of
-    /// them no answer came.
+    /// The time since the peer last acknowledged data counts as silence if the retransmissions show that. `last`: no answer will
+    /// come any more.
     fn divide_silence(&mut self, view: &View, last: bool) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
@@ -345,10 +344,10 @@ impl Rounds {
         let account = Account { hold, queue, rate };
         self.settle_first(hold);
         let is_first = std::mem::take(&mut self.joined);
-        // Of a burst that went whole before the first of it was acknowledged nothing was held.
+        // If a whole burst was sent before its first acknowledgement, nothing held it.
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
-        // A loss had to be repaired, wherever in the flight it was: whether more data followed does not matter.
+        // A loss anywhere in the flight had to be repaired, whether or not more data followed.
         let held =
             round.repaired(view).is_some() || matches!(hold, Hold::WindowFull | Hold::WindowShut);
         if (over || whole) && !held {
@@ -380,12 +379,12 @@ impl Rounds {
 
     /// The sender's limit in a round.
     fn hold(&mut self, round: &Round, view: &View) -> Hold {
-        // Before the window: behind a hole nothing moves it on, and data fills it.
+        // Check losses before the window: a hole keeps the window from moving, so data fills it.
         if let Some(repair) = round.repaired(view) {
             return repair.hold();
         }
-        // Linux waits for a third of the window before it sends (tcp_tso_should_defer), so that
-        // the window is not always full to the last segment.
+        // Linux may wait until a third of the window is free before it sends (tcp_tso_should_defer), so the window is not always
+        // full to the last segment.
         let spare = if round.window < FEW * view.mss {
             view.step()
         } else {
@@ -412,7 +411,7 @@ impl Rounds {
             return repair.hold();
         }
         if view.finished || round.prompted + round.unprompted == 0 {
-            // The last flight is as small as the rest of the data; if more follows, it was everything at hand.
+            // The last flight is only the rest of the data, and may be small. If more follows, it was all the data available.
             return self.last_hold.unwrap_or(Hold::Doubling);
         }
         let hold = if self.doubles(round.flight) {
@@ -426,16 +425,16 @@ impl Rounds {
         hold
     }
 
-    /// Whether a pause that no acknowledgement ended is rather a round trip longer than the
-    /// handshake's: a program seldom has twice as much to send after each.
+    /// Whether a pause that no acknowledgement ended is in fact an RTT longer than the handshake's: a program seldom has twice
+    /// as much to send after each pause.
     fn starts_slowly(&self, round: &Round, view: &View) -> bool {
         let ends = view.finished && self.slow && round.flight <= self.flights[0];
         let grows = round.full && grows(self.flights[0], round.flight);
         (grows || ends) && view.base.is_some_and(|base| round.paused <= base * 2)
     }
 
-    /// Slow start multiplies the flight by 1.5 to 2 per round (RFC 5681 §3.1), a quarter is its
-    /// least with stretched acknowledgements; congestion avoidance adds a segment.
+    /// Whether the flight grows as in slow start: by a factor of 1.5 to 2 per round (RFC 5681 §3.1), at least 1.25 with
+    /// stretched acknowledgements. Congestion avoidance adds one segment.
     fn doubles(&self, flight: u64) -> bool {
         let before = |rounds: usize| self.flights.get(rounds - 1).copied().unwrap_or(0);
         // A flight smaller than an earlier one is not slow start.
@@ -447,7 +446,7 @@ impl Rounds {
         }
     }
 
-    /// Whether the flights of the last rounds do not grow, by half a segment per round or more.
+    /// Whether the flights of the last rounds grow by less than half a segment per round.
     fn stands_still(&self, mss: u64) -> bool {
         let known = &self.flights[..self.known.min(HISTORY - 1)];
         if known.len() < 3 {
@@ -460,19 +459,18 @@ impl Rounds {
     }
 }
 
-/// Whether a flight of `before` became one of `flight` by slow start, a round trip later. A program seldom has twice as
+/// Whether slow start explains the growth from a flight of `before` to `flight` in one round trip. A program seldom has twice as
 /// much to send after each pause.
 fn grows(before: u64, flight: u64) -> bool {
     2 * flight >= 3 * before && 2 * flight <= 5 * before
 }
 
-/// Time in which nothing was delivered.
+/// The account of time in which nothing was delivered.
 fn quiet(hold: Hold) -> Account {
     Account { hold, queue: false, rate: 0 }
 }
 
-/// Whether a round trip of `rtt` shows a standing queue: a tenth and a millisecond above the
-/// shortest, more than hosts add.
+/// Whether an RTT of `rtt` shows a standing queue: more than 10 % and 1 ms above the minimum `base`, which hosts do not add.
 pub fn stands(rtt: Duration, base: Duration) -> bool {
     rtt > base.scaled(1.1) + Duration::from_millis(1)
 }

@@ -2,25 +2,25 @@ use sweetspot_units::{Duration, Time};
 
 use crate::flow::losses::Repair;
 
-/// The sender's view at one time.
+/// The sender's state at one time.
 #[derive(Debug, Clone, Copy)]
 pub struct View {
     pub now: Time,
     pub next: u64,
     pub una: u64,
-    /// The advertised window's right edge; `None` where the window cannot be known.
+    /// The advertised window's right edge; `None` if the window is unknown.
     pub edge: Option<u64>,
     pub mss: u64,
     /// The largest window ever advertised.
     pub largest: u64,
-    /// Nothing will be sent any more.
+    /// Nothing more will be sent.
     pub finished: bool,
     pub last_repair: Option<Repair>,
-    /// The shortest round trip so far.
+    /// The min RTT so far.
     pub base: Option<Duration>,
-    /// How often something was sent again since the peer last moved on.
+    /// Number of retransmissions since the peer last made progress.
     pub repeats: u64,
-    /// The capture is at the sender, so that it shows every repetition.
+    /// The capture is at the sender, so it shows every retransmission.
     pub at_sender: bool,
 }
 
@@ -33,40 +33,40 @@ impl View {
         self.edge.map_or(u64::MAX, |edge| edge.saturating_sub(self.una))
     }
 
-    /// Whether a window is small because data lies unread.
+    /// Whether a window is small because data is unread.
     pub fn is_small(&self, window: u64) -> bool {
         has_shrunk(window, self.largest)
     }
 
-    /// The unit that a sender waits for before it sends: a full segment, or half of the largest window if that is smaller (RFC
-    /// 9293 §3.8.6.2.1).
+    /// The window space for which a sender waits: a full segment, or half of the largest window if that is smaller (RFC 9293
+    /// §3.8.6.2.1).
     pub fn step(&self) -> u64 {
         self.mss.min(self.largest / 2)
     }
 }
 
-/// The sender's activity before it sent new data.
+/// New data, and the sender's activity before it.
 #[derive(Debug, Clone, Copy)]
 pub struct Sending {
     pub bytes: u64,
-    /// Whether the sender had paused, and if so whether an acknowledgement ended that.
+    /// If the sender had paused, whether an acknowledgement ended the pause.
     pub pause: Option<bool>,
-    /// How long nothing had been sent.
+    /// The time since data was last sent.
     pub gap: Duration,
-    /// The peer had sent data since this side did: it answers.
+    /// The peer has sent data since this side did, so this is an answer.
     pub answers: bool,
-    /// A small message of the receiver ended the pause, after acknowledgements had not.
+    /// A small message from the receiver ended the pause, after acknowledgements had not.
     pub granted: bool,
-    /// It did so while data that it had not acknowledged was under way.
+    /// The message did so while unacknowledged data was in flight.
     pub midway: bool,
-    /// The capture misses data before it.
+    /// The capture misses data before this.
     pub missing: bool,
-    /// It is a full segment.
+    /// This is a full segment.
     pub full: bool,
 }
 
-/// Whether a window is closed, or no more than half of the largest one advertised before: its later growth shows nothing. If a
-/// segment holds half of it, the edge moves by halves (RFC 9293 §3.8.6.2.2).
+/// Whether a window is at most half of `largest`, the largest one advertised before. If half of it is less than a segment, the
+/// edge moves in steps of half a window (RFC 9293 §3.8.6.2.2).
 pub fn has_shrunk(window: u64, largest: u64) -> bool {
     window <= largest / 2
 }

@@ -8,7 +8,7 @@ use crate::flow::losses::{Again, RetransmissionKind};
 use crate::packet::Timestamps;
 
 impl Stream {
-    /// A segment that has bytes in it that were sent before passes the capture.
+    /// A segment with bytes that were sent before passes the capture point.
     pub(super) fn send_again(
         &mut self,
         now: Time,
@@ -21,12 +21,12 @@ impl Stream {
         let soon = base.max(Duration::from_millis(6)) / 2;
         let crossed = self.unseen.fill(start, end).is_some_and(|at| now.since(at) < soon);
         if crossed {
-            // Captured behind its own acknowledgement.
+            // It was captured after its own acknowledgement.
             self.counts.out_of_order += 1;
             self.counts.bytes += end - start;
             self.counts.unseen = self.counts.unseen.saturating_sub(end - start);
         } else if since.is_some_and(|since| now.since(since) < soon) {
-            // Overtaken on its way: a retransmission takes a round trip.
+            // It was overtaken on the path: a retransmission would take a round trip.
             self.counts.out_of_order += 1;
             self.counts.bytes += end - start;
         } else {
@@ -71,7 +71,7 @@ impl Stream {
             }
             RetransmissionKind::TakenBack if again.is_timed_out() => self.silences.repeated(now),
             RetransmissionKind::Needless if again.is_timed_out() => {
-                // The sender's timer ran out all the same.
+                // The sender's timer expired all the same.
                 self.silences.beyond(self.passed_at.unwrap_or(active), now);
                 if self.next > self.una {
                     self.silences.repeated(now);

@@ -12,10 +12,10 @@ use crate::flow::round_trips::RoundTrips;
 use crate::flow::rounds::Held;
 use crate::flow::silence::{Silence, TimerWaits};
 
-/// The usual segment, until larger or smaller ones are known (Ethernet, timestamps).
+/// The usual MSS (Ethernet, timestamps), until the stream's own is known.
 const USUAL_MSS: u64 = 1448;
 
-/// Full segments from which on their spacing shows a pace.
+/// Minimum number of full segments for even spacing or a pace.
 const SPACED: u64 = 100;
 
 impl Stream {
@@ -24,7 +24,7 @@ impl Stream {
         self.mss.unwrap_or(USUAL_MSS).max(1)
     }
 
-    /// Its totals.
+    /// The stream's totals.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -39,18 +39,17 @@ impl Stream {
         self.sequence.place(number)
     }
 
-    /// The flight size as the sender knows it.
+    /// The bytes in flight as the sender knows them (FlightSize).
     pub fn under_way(&self) -> Bytes {
         Bytes::new(self.next.saturating_sub(self.una))
     }
 
-    /// The position of the right edge of the window that the sender knows of, if it is known.
+    /// The right edge of the window as the sender knows it; `None` if the window is unknown.
     pub fn edge(&self) -> Option<u64> {
         self.edge.filter(|_| self.counts.window_known || self.is_shut())
     }
 
-    /// Whether the capture is far from the sender and how far is unknown: neither the handshake nor
-    /// timestamps tell.
+    /// Whether the capture is at an unknown distance from the sender: neither the handshake nor timestamps show it.
     pub fn is_blind(&self) -> bool {
         self.round_trips.is_blind()
     }
@@ -65,32 +64,32 @@ impl Stream {
         self.silences.timer_waits()
     }
 
-    /// How long the receiver's window was shut.
+    /// The time in which unread data closed the receiver's window, or left no space for a segment.
     pub fn shut(&self) -> Duration {
         self.rounds.shut
     }
 
-    /// Since when the receiver's window has been closed, if it is.
+    /// The time since which the receiver's window has been closed, if it is closed.
     pub fn closed_since(&self) -> Option<Time> {
         self.closed_since
     }
 
-    /// Rounds that a full window held: the window, and how long a round took, in the mean.
+    /// Rounds limited by a full window: the mean window, and the mean duration of a round.
     pub fn full_rounds(&self) -> &Held {
         &self.rounds.full_rounds
     }
 
-    /// Rounds limited by neither the window nor a pause, likewise with their flights.
+    /// Rounds limited by neither the window nor a pause: the mean flight, and the mean duration of a round.
     pub fn free_rounds(&self) -> &Held {
         &self.rounds.free_rounds
     }
 
-    /// The largest flight of rounds that small messages of the receiver limited; zero if there were none.
+    /// The largest flight of rounds limited by small messages from the receiver; zero if there were none.
     pub fn granted_flight(&self) -> Bytes {
         Bytes::new(self.rounds.granted_flight)
     }
 
-    /// Whether small messages of the receiver released data so often that a window above TCP, and not chance, made it so.
+    /// Whether small messages from the receiver released data so often that a window above TCP is the cause, not chance.
     pub fn is_granted_by_rule(&self) -> bool {
         self.rounds.is_granted_by_rule()
     }
@@ -100,7 +99,7 @@ impl Stream {
         &self.round_trips
     }
 
-    /// Where its time went.
+    /// The stream's time, divided by the sender's limits.
     pub fn accounts(&self) -> &Accounts {
         &self.rounds.accounts
     }
@@ -110,25 +109,23 @@ impl Stream {
         self.rounds.accounts.take_spans()
     }
 
-    /// The most that was under way in a round that neither the receiver's window nor a pause
-    /// bounded, in the median.
+    /// The median over rounds limited by neither the receiver's window nor a pause of the maximum in flight.
     pub fn flight(&self) -> Option<Bytes> {
         self.rounds.flights_seen.quantile(0.5).map(Bytes::new)
     }
 
-    /// The most data that was ever in flight.
+    /// The maximum in flight.
     pub fn largest_flight(&self) -> Bytes {
         Bytes::new(self.rounds.largest_flight)
     }
 
-    /// The round trips, in nanoseconds, measured last before each loss event: what had been sent
-    /// just before what was lost.
+    /// The last RTT before each loss event, in nanoseconds, measured with data sent just before the lost data.
     pub fn before_losses(&self) -> &Histogram {
         &self.before_losses
     }
 
-    /// By how much the largest flight may be too large, seen from afar: by the data that is about to be acknowledged, as well as the time
-    /// is known at which acknowledgements, each of up to two segments (RFC 1122 §4.2.3.2), reach the sender.
+    /// Maximum error of the largest flight for a capture far from the sender. The times at which acknowledgements reach the
+    /// sender are known only roughly, and each covers up to two segments (RFC 1122 §4.2.3.2).
     pub fn flight_error(&self) -> u64 {
         let base = self.round_trips.min().unwrap_or_default().as_secs_f64();
         if self.distance.up() == Duration::ZERO || base == 0.0 {
@@ -143,23 +140,23 @@ impl Stream {
         self.trains.rates()
     }
 
-    /// How much was acknowledged when.
+    /// Acknowledged data over time.
     pub fn deliveries(&self) -> &Deliveries {
         &self.deliveries
     }
 
-    /// The rate at which the path delivers what waits at its bottleneck, if trains showed it.
+    /// The rate at which the bottleneck delivers queued data, if trains showed it.
     pub fn train_rate(&self) -> Option<Rate> {
         self.trains.rate()
     }
 
-    /// Whether full segments, a hundred at least, passed the capture evenly spaced.
+    /// Whether at least a hundred full segments passed the capture point evenly spaced.
     pub fn is_even(&self) -> bool {
         self.spacing.is_even(SPACED * self.mss())
     }
 
-    /// The rate at which pieces of different sizes passed the capture, each taking the time of its bytes, if a hundred full
-    /// segments did.
+    /// The rate at which pieces of different sizes passed the capture point, if each took a time proportional to its bytes. Needs
+    /// at least a hundred full segments.
     pub fn pace(&self) -> Option<Rate> {
         self.spacing.pace(SPACED * self.mss()).map(Rate::from_f64)
     }

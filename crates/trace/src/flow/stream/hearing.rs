@@ -1,4 +1,4 @@
-//! The receiver's segments: they pass the capture, and later reach the sender.
+//! The receiver's segments, which pass the capture point and later reach the sender.
 
 use sweetspot_units::{Duration, Time};
 
@@ -7,19 +7,19 @@ use crate::flow::ack::Ack;
 use crate::flow::round_trips::Vantage;
 use crate::packet::Segment;
 
-/// Acknowledgements on their way from the capture to the sender; beyond these they arrive early.
+/// Maximum number of acknowledgements between the capture point and the sender. Beyond it, the oldest count as arrived early.
 const UNDER_WAY: usize = 8192;
-/// Samples after which it is known where the capture is.
+/// Number of RTT samples after which the capture's position is known.
 const FIRST_SAMPLES: u64 = 4;
 
 impl Stream {
-    /// A segment of the receiver passes the capture.
+    /// A segment from the receiver passes the capture point.
     pub(in crate::flow) fn acknowledge(&mut self, segment: &Segment, scale: u8) {
         let now = segment.time;
         self.round_trips.clock(now, segment.options.timestamps);
         let ack = self.sequence.place(segment.ack);
         if self.next == 0 {
-            // Nothing that it acknowledges was captured, but its window counts.
+            // No data that it acknowledges was captured, but its window counts.
             let first = self.sequence.advance(segment.ack);
             (self.next, self.una) = (first, first);
             self.seen_from = segment.flags.syn.then_some(first);
@@ -41,13 +41,13 @@ impl Stream {
         }
         self.counts.last_ack = Some(now);
         let sample = self.round_trips.acked(ack, now, segment.options.timestamps);
-        // Where the handshake shows one half alone, the first samples of the other tell where the capture is.
+        // If the handshake shows only one half of the RTT, the first samples of the other half show the capture's position.
         if sample.is_some() && self.round_trips.samples() <= FIRST_SAMPLES {
             let up = self.round_trips.up.min();
             up.into_iter().for_each(|up| self.distance.learn(up, &self.round_trips));
         }
-        // Of fewer than two full segments the acknowledgement may have been delayed (RFC 1122
-        // §4.2.3.2), which is no queue.
+        // The acknowledgement of fewer than two full segments may have been delayed (RFC 1122 §4.2.3.2), which is not a
+        // queueing delay.
         let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
         let tells = prompt && self.round_trips.vantage() != Vantage::Receiver;
         if let Some(sample) = sample.filter(|_| tells) {
@@ -107,11 +107,11 @@ impl Stream {
             self.apart = now.since(before.unwrap_or(now));
             self.note_answer(now);
         }
-        // An answer to a probe keeps the window shut, but it is an answer.
+        // The answer to a window probe does not open the window, but it is an answer.
         if advanced || self.is_shut() {
             self.silences.answered(now, self.next > self.una, self.is_at_sender());
         }
-        // A proxy that answers a SYN with a window of zero has not closed it.
+        // A proxy may answer a SYN with a window of zero, which is not a closed window.
         if ack.window == 0 && self.window != Some(0) && !ack.opens {
             self.counts.zero_windows += 1;
         }
@@ -125,8 +125,8 @@ impl Stream {
         self.rounds.acked(&view);
     }
 
-    /// Takes the window's new right edge. It may move left: some receivers take a window back (RFC 7323 §2.4), by more than
-    /// the rounding of its scale. Of two acknowledgements with the same number the later may be the older one.
+    /// Updates the window's right edge. It may move left by more than the rounding of the scale, because some receivers
+    /// withdraw window (RFC 7323 §2.4). The later of two acknowledgements with the same number may be the older one.
     fn move_edge(&mut self, ack: &Ack, advanced: bool) {
         let edge = ack.ack.saturating_add(ack.window);
         let latest = advanced || (ack.window == 0 && ack.ack == self.una);
@@ -145,8 +145,9 @@ impl Stream {
         }
     }
 
-    /// Notes a small message of the receiver that may release more than acknowledgements do (an HTTP/2 WINDOW_UPDATE, an SSH
-    /// channel's or SFTP's request): it comes after one which released nothing, or in the middle of a flight that ended short.
+    /// Records a small message from the receiver that may release more data than acknowledgements do, such as an HTTP/2
+    /// WINDOW_UPDATE, an SSH window adjustment or an SFTP request. It comes after an acknowledgement that released nothing, or
+    /// in the middle of a flight that ended with a short segment.
     fn note_grant(&mut self, now: Time, ack: &Ack) {
         let unused = self.more_answers + self.answers.len() > 0;
         let midway = self.drained && ack.ack < self.next;
@@ -169,7 +170,7 @@ impl Stream {
         self.answers.push_back((now, self.next.saturating_sub(self.una)));
     }
 
-    /// The sender has heard all that it would hear until `due`, and at `now` acts on it.
+    /// The sender has received all acknowledgements due until `due`, and acts on them at `now`.
     pub(super) fn hear_until(&mut self, due: Time, now: Time) {
         while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= due) {
             self.acks.pop_front();
@@ -177,8 +178,8 @@ impl Stream {
         }
     }
 
-    /// The sender, which paused, names by its clock's echo what it heard last. Of several with that
-    /// clock those are meant that are due, to the blur of it.
+    /// After a pause, the sender's timestamp echo shows the latest acknowledgement it received. If several have this
+    /// timestamp, those that are due count, within the uncertainty of the delay.
     pub(super) fn hear_named(&mut self, segment: &Segment, now: Time) {
         let Some(echo) = segment.options.timestamps.map(|t| t.echo) else { return };
         let due = now + self.blur();
@@ -205,7 +206,7 @@ impl Stream {
             let Some(first) = self.acks.pop_front() else { break };
             self.hear(now, first.ack);
         }
-        // Earlier data may lie beyond a window that the receiver took back.
+        // Earlier data may be beyond a window that the receiver withdrew.
         let is_new = end > self.next;
         let beyond_window =
             is_new && self.counts.window_known && self.edge.is_some_and(|edge| end > edge);
@@ -233,7 +234,7 @@ impl Stream {
         self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));
     }
 
-    /// A sent segment shows that the round trip to the sender is at most `max`.
+    /// A sent segment shows that the RTT to the sender is at most `max`.
     fn bound(&mut self, max: Duration) {
         if let Some(min) = self.round_trips.up.min().filter(|min| *min > max) {
             self.counts.handshake_was_slow = true;

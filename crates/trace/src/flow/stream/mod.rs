@@ -31,45 +31,45 @@ use super::withdrawn::Withdrawn;
 use crate::Histogram;
 use crate::packet::Segment;
 
-/// No round trip is longer than this (RFC 6298 §2.1 begins with a timeout of a second).
+/// Maximum assumed RTT: the initial RTO is a second (RFC 6298 §2.1).
 const LONGEST_TRIP: Duration = Duration::from_secs(1);
 /// The largest window scale (RFC 7323 §2.3).
 const LARGEST_SCALE: u32 = 14;
-/// Acknowledgements since data last went that are remembered one by one.
+/// Maximum number of acknowledgements kept individually since data was last sent.
 const RECENT: usize = 256;
 
-/// An acknowledgement between the capture and the sender.
+/// An acknowledgement between the capture point and the sender.
 #[derive(Debug, Clone, Copy)]
 struct Underway {
-    /// When it passed the capture.
+    /// The time at which it passed the capture point.
     passed: Time,
-    /// When it reaches the sender.
+    /// The time at which it reaches the sender.
     due: Time,
-    /// The receiver's clock in it.
+    /// The receiver's timestamp in it.
     clock: Option<u32>,
     ack: Ack,
 }
 
-/// The data that one side sends, as its sender sees it.
+/// The data that one side sends, from the sender's point of view.
 #[derive(Debug, Default)]
 pub struct Stream {
     sequence: Sequence,
-    /// Where the data that the capture can show begins: earlier data was sent before it, and may be under way.
+    /// The position from which on the capture can show data. Earlier data was sent before the capture, and may be in flight.
     seen_from: Option<u64>,
-    /// Whether the capture joined it in mid-connection.
+    /// Whether the capture began in mid-connection.
     joined: bool,
     next: u64,
     una: u64,
-    /// The right edge of the window as the sender knows it, and the window, once one arrived; whether it is still the SYN's,
-    /// which a program's first window may be below.
+    /// The window's right edge as the sender knows it, whether it is still the SYN's, and the window, once one has arrived. The
+    /// program's first window may be below the SYN's.
     edge: Option<u64>,
     edge_is_of_syn: bool,
     window: Option<u64>,
-    /// Since when the receiver's window has been closed.
+    /// The time since which the receiver's window has been closed.
     closed_since: Option<Time>,
     mss: Option<u64>,
     mss_offered: bool,
-    /// The most payload of a segment behind which there was more at hand.
+    /// The largest payload of a segment after which more data was available.
     largest_cut: u64,
     holes: Holes,
     losses: Losses,
@@ -88,39 +88,39 @@ pub struct Stream {
     passed_at: Option<Time>,
     last_sent: Option<Time>,
     last_heard: Option<Time>,
-    /// When a small message of the receiver last came after acknowledgements that released nothing.
+    /// The time at which a small message from the receiver last came after acknowledgements that released nothing.
     granted_at: Option<Time>,
     credit: Credit,
-    /// The ends and payloads of unacknowledged segments, the latest of them.
+    /// The end positions and payloads of the latest unacknowledged segments.
     sizes: VecDeque<(u64, u64)>,
-    /// The last acknowledgement that made room, and how long before it the one before came.
+    /// The time of the last acknowledgement that opened window space, and the time between it and the previous one.
     last_room: Option<Time>,
     apart: Duration,
     distance: Distance,
     bounds: Bounds,
-    /// The round trip that was measured last before each loss, in nanoseconds.
+    /// The last RTT before each loss, in nanoseconds.
     before_losses: Histogram,
-    /// How long the latest segment's echo of the receiver's clock took, if it was a new one.
+    /// The delay of the latest segment's echo of the receiver's timestamp, if the timestamp was new.
     echo: Option<Duration>,
-    /// Acknowledgements since data was last sent: when, and what they left under way; and those
-    /// too long ago to be told one by one.
+    /// Acknowledgements since data was last sent: the time, and the bytes that remained in flight. `more_answers` counts those
+    /// that are no longer kept individually.
     answers: VecDeque<(Time, u64)>,
     more_answers: usize,
-    /// How it began, if the handshake is in the capture.
+    /// The stream's beginning, if the handshake is in the capture.
     beginning: Option<Beginning>,
     /// The flight size when data was last sent.
     left_behind: u64,
     burst: u64,
-    /// The latest segment ended what was written.
+    /// The latest segment ended the data written so far.
     drained: bool,
-    /// Its sender said that there is no more.
+    /// The sender has sent a FIN.
     finished: bool,
     counts: Counts,
 }
 
 impl Stream {
-    /// The handshake tells the largest segment, how far acknowledgements have to the sender, and
-    /// whether the receiver's window can be known.
+    /// Takes from the handshake the MSS, the delay of acknowledgements to the sender, and whether the receiver's window can be
+    /// known.
     pub(super) fn prepare(
         &mut self,
         mss: Option<u64>,
@@ -144,7 +144,7 @@ impl Stream {
         self.counts.window_known = true;
     }
 
-    /// Time passes until `now`: acknowledgements that have reached the sender by then take effect.
+    /// Advances the time to `now`: acknowledgements that have reached the sender by then take effect.
     pub(super) fn pass(&mut self, now: Time) {
         while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= now) {
             self.acks.pop_front();
@@ -154,18 +154,18 @@ impl Stream {
         self.rounds.pass(&view);
     }
 
-    /// Whether the sender, and the receiver, are on the network of the capture.
+    /// Sets whether the sender and the receiver are on the network of the capture.
     pub(super) fn place(&mut self, sender: bool, receiver: bool) {
         self.round_trips.place(sender, receiver);
     }
 
-    /// Whether acknowledging `number` acknowledges all that was sent.
+    /// Whether an acknowledgement of `number` acknowledges all data sent.
     pub(super) fn is_acknowledged_by(&self, number: u32) -> bool {
         self.sequence.place(number) >= self.next
     }
 
-    /// At `now` the sender answers what the other side `asked`. Where nothing else tells how far it
-    /// is, that is no shorter than the way there and back, if it had been silent for as long.
+    /// At `now` the sender answers a request that the other side sent at `asked`. If nothing else shows the sender's distance,
+    /// this time is an upper bound of the RTT to it, provided that it had been silent for as long.
     pub(super) fn answer(&mut self, now: Time, asked: Time) {
         let took = now.since(asked);
         let silent = self.last_sent.is_none_or(|last| asked.since(last) >= took);
@@ -174,7 +174,7 @@ impl Stream {
         }
     }
 
-    /// Time in which nothing was under way is over: it was `hold`.
+    /// Ends a time without data in flight, which was `hold`.
     pub(super) fn settle(&mut self, now: Time, hold: Hold) {
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
         let hold = match hold {
@@ -190,8 +190,8 @@ impl Stream {
         self.rounds.settle(hold, away);
     }
 
-    /// Whether the receiver's window, of unknown scale, may have stopped the sender behind `flight`: a full segment went last, and the
-    /// smallest window has no room for two more at the least scale at which the largest flight fits the largest.
+    /// Whether the receiver's window, of unknown scale, may have stopped the sender at `flight`. The last segment was full, and
+    /// the smallest window has no space for two more at the smallest scale at which the largest flight fits the largest window.
     fn may_be_full(&self, flight: u64) -> bool {
         if self.counts.window_known || self.drained || self.next == 0 {
             return false;
@@ -212,7 +212,7 @@ impl Stream {
         self.next == 0 || self.sequence.place(first.wrapping_add(segment.payload)) > self.next
     }
 
-    /// Records from now on when each account had its time.
+    /// Records from now on the intervals of each account.
     pub(super) fn record(&mut self) {
         self.rounds.accounts.record();
     }
@@ -230,22 +230,22 @@ impl Stream {
         self.finished = true;
     }
 
-    /// The connection is open: the time since `begun` went into that.
+    /// The connection is open: the time since `begun` was needed to open it.
     pub(super) fn open(&mut self, begun: Time, now: Time) {
         self.rounds.open(begun, now);
     }
 
-    /// Whether the receiver has closed its window; zero is zero, whatever the scale.
+    /// Whether the receiver has closed its window. Zero does not depend on the scale.
     fn is_shut(&self) -> bool {
         self.window == Some(0)
     }
 
-    /// Whether the capture is known to show all that the sender sent.
+    /// Whether the capture is known to be at the sender, so that it shows everything sent.
     fn is_at_sender(&self) -> bool {
         self.round_trips.vantage() == Vantage::Sender
     }
 
-    /// The capture or the connection is over.
+    /// The capture or the connection has ended.
     pub(super) fn end(&mut self, now: Time) {
         while let Some(underway) = self.acks.pop_front() {
             self.hear(underway.due.min(now), underway.ack);
