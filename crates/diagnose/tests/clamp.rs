@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use sweetspot_diagnose::{Class, Evidence, Flow, Limits, WindowClamp};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-/// The verdict and the fix where a window of 51,000 bytes at 40 ms allows 10.2 Mbit/s, and 10 arrive.
+/// The verdict and the fix if a window of 51,000 bytes at 40 ms allows 10.2 Mbit/s, and the goodput
+/// is 10 Mbit/s.
 fn judged(clamp: Option<(u64, bool)>) -> (String, String) {
     let mut evidence = Evidence::default();
     evidence.goodput = Rate::from_mbit_per_second(10);
@@ -38,7 +39,7 @@ fn a_clamp_of_unknown_origin_is_named_and_a_larger_buffer_is_not_its_remedy() {
 
 #[test]
 fn a_window_far_below_its_clamp_is_the_buffer_s() {
-    // Half of the clamp.
+    // The window is only half of the clamp of 102,000 bytes.
     for clamp in [None, Some((102_000, true))] {
         let (words, fix) = judged(clamp);
         assert!(!words.contains("tune") && fix.contains("SO_RCVBUF"), "{words} {fix}");

@@ -7,8 +7,7 @@ use sweetspot_diagnose::joined::{Joined, Joining};
 use sweetspot_trace::packet::{Flags, Options, Segment};
 use sweetspot_units::{Duration, Time};
 
-/// When a packet passes each end of the path, in microseconds of a true clock; not at all where it
-/// was lost.
+/// The true times at which a packet passes each end of the path, in microseconds; `None` if it was lost.
 #[derive(Debug, Clone, Copy)]
 struct Packet {
     forward: bool,
@@ -17,7 +16,7 @@ struct Packet {
     arrived: Option<u64>,
 }
 
-/// Data every millisecond, `there` microseconds away, each acknowledged; one in `loses` is lost.
+/// A data packet every millisecond, delivered after `there` microseconds and acknowledged; one in `loses` is lost.
 fn packets(there: u64, back: u64, loses: Option<u32>) -> Vec<Packet> {
     (1..500)
         .flat_map(|number: u32| {
@@ -53,7 +52,8 @@ fn segment(packet: &Packet, at: u64) -> Segment {
     }
 }
 
-/// Joins the sender's and the receiver's captures; the receiver's clock shows `offset` seconds and `drift` more per second.
+/// Joins the sender's and the receiver's captures. The receiver's clock is ahead by `offset` seconds, and gains `drift` per
+/// second.
 fn join(packets: &[Packet], offset: u64, drift: f64, swapped: bool) -> Joined {
     let mut joining = Joining::default();
     let far = |at: u64| at + offset * 1_000_000 + (at as f64 * drift) as u64;
@@ -85,10 +85,10 @@ proptest! {
         prop_assert_eq!(joined.first_is_nearer, !swapped);
         let rtt = (there + back) as f64 / 1e6;
         prop_assert!((joined.rtt_s - rtt).abs() < 1e-5, "{} is not {rtt}", joined.rtt_s);
-        // The clocks are compared as if both directions took equally long.
+        // The clocks are compared on the assumption of equal delays in both directions.
         let expected = offset as f64 + (there as f64 - back as f64) / 2e6;
         prop_assert!((joined.clock_offset_s - expected).abs() < 1e-5, "{joined:?}");
-        // The queue: 0 to 3 ms in steps of half of one, 1.5 ms in the median, to 3 %.
+        // Queueing delays are 0 to 3 ms in steps of 0.5 ms, and 1.5 ms in the median; delays are kept to 3 %.
         let waited = joined.data.median_s - joined.data.min_s;
         prop_assert!((waited - 0.0015).abs() < 0.03 * joined.data.median_s + 1e-5, "{joined:?}");
         let steady = joined.acks.median_s - joined.acks.min_s;

@@ -1,5 +1,5 @@
-//! Invariants that no verdict may break, whatever the capture: over connections of a small model, and over the same with
-//! packets missing, duplicated, late or out of order.
+//! Invariants of verdicts on any capture: of connections from a small model, and of the same with packets missing, duplicated,
+//! late or out of order.
 
 mod model;
 
@@ -38,7 +38,7 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
     }
     if let Some(facts) = &flow.facts {
         assert!(flow.retransmitted_segments <= facts.data_segments, "{flow:?}");
-        // Likewise for the measured rate.
+        // The same holds for the measured rate.
         if let Some(rtt) = flow.rtt_min_s.filter(|rtt| *rtt > 0.0) {
             let max = facts.bytes.max(facts.acked_bytes) as f64 * 8.0 / rtt;
             assert!(flow.goodput_bps <= max * 1.01 + 1.0, "{flow:?}");
@@ -50,7 +50,7 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
         assert!(facts.rtt.p99_s >= facts.rtt.median_s, "{flow:?}");
     }
     assert!(flow.rtt_median_s >= flow.rtt_min_s, "{flow:?}");
-    // No transfer is faster than all of it in one round trip.
+    // No transfer takes less than one round trip.
     let gain = flow.expected_gain_bps.filter(|gain| *gain > 0.0);
     if let Some((rtt, gain)) = flow.rtt_min_s.zip(gain) {
         let max = flow.bytes as f64 * 8.0 / rtt;
@@ -65,7 +65,7 @@ fn obeys(flow: &Flow, packets: &[Segment]) {
     assert!((shares - 1.0).abs() < 1e-3, "{shares} {flow:?}");
 }
 
-/// The band of a page gives each class as much time as the shares beside it, and no moment to two classes.
+/// In the band of a page, each class has as much time as in the shares, and no moment has two classes.
 fn bands_are_as_long_as_shares(flows: &[Flow], packets: &[Segment]) {
     let mut drawings = Drawings::new(flows);
     packets.iter().for_each(|packet| drawings.take(packet));
@@ -74,7 +74,7 @@ fn bands_are_as_long_as_shares(flows: &[Flow], packets: &[Segment]) {
         let finished = serde_json::to_value(drawing.finished()).unwrap();
         let spans: Vec<[u64; 3]> = serde_json::from_value(finished["spans"].clone()).unwrap();
         assert!(spans.windows(2).all(|pair| pair[0][1] <= pair[1][0]), "{spans:?} {flow:?}");
-        // Both moments of a span are cut to whole microseconds.
+        // Both ends of a span are truncated to whole microseconds.
         let blur = spans.len() as i64 + 1;
         for (n, class) in Class::ALL.into_iter().enumerate() {
             let own = spans.iter().filter(|[.., class]| *class == n as u64);
@@ -115,7 +115,7 @@ proptest! {
         flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
     }
 
-    /// A window of whole segments, always full, is the limit wherever the capture point lies.
+    /// A window of whole segments that is always full is the limit, whatever the capture point.
     #[test]
     fn a_window_that_is_always_full_is_the_limit(
         segments in 2..40u32,
@@ -138,8 +138,8 @@ proptest! {
         prop_assert_eq!(flows[0].verdict.class, Class::ReceiverWindow, "{:?}", flows[0]);
     }
 
-    /// Bursts that a bottleneck spreads out show its rate and the round trip wherever the capture was
-    /// taken, but at the receiver, where nobody waits; as a scenario they are the same.
+    /// Bursts spread by a bottleneck show its rate and the RTT at any capture point except the receiver. The scenario has the
+    /// same values.
     #[test]
     fn the_path_that_a_capture_shows_is_the_path_that_was(
         mss in 500..1448u32,
@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!(path.segment_bytes, u64::from(mss));
         let rate = f64::from(mss + header) * 8e6 / spacing as f64;
         let Some(found) = path.capacity_bps.value() else {
-            // Round trips are known to 2 %: a queue that is less than eight segments (`QUEUE`) above that may be none.
+            // RTTs are known to 2 %: a queue of less than eight segments (`QUEUE`) beyond that may be none.
             let longest = 2 * delay + u64::from(segments) * spacing;
             let resolved = u64::from(segments).saturating_sub(9) * spacing;
             prop_assert!(resolved * 50 < longest, "{path:?}");
@@ -182,7 +182,7 @@ proptest! {
         let scenario = Scenario::parse(&text).unwrap();
         let hop = &scenario.path.hops[0];
         prop_assert_eq!(Some(hop.rate), path.capacity_bps.value());
-        // A product of the round trip and the rate, or the queue of a burst if that is longer; rates and waits are kept to 6 %.
+        // The product of RTT and rate, or the queue of a burst if that is longer. Rates and delays are kept to 6 %.
         let longest = (2 * delay).max(u64::from(segments - 1) * spacing);
         let held = rate / 8e6 * longest as f64;
         let buffer = hop.buffer.in_bytes(Bytes::new(1)).as_f64();
@@ -193,7 +193,7 @@ proptest! {
 
 #[test]
 fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
-    // Flights of ten segments each 80 ms, seen at the receiver from the middle on.
+    // Flights of ten segments every 80 ms, captured at the receiver from the middle on.
     let model = Model {
         mss: 1448,
         window: 65_000,
@@ -215,9 +215,9 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     assert_eq!(forwarded.verdict.class, Class::Unknown, "{forwarded:?}");
     assert!(forwarded.verdict.words.contains("far from the sender"), "{forwarded:?}");
     assert_eq!(forwarded.expected_gain_bps, None);
-    // On one network the RTT is the capture's.
+    // If the sender is on the capture's network, the RTT is known.
     assert_eq!(near_by.verdict.class, Class::Application, "{near_by:?}");
-    // And at the sender it is known, too.
+    // At the sender it is known, too.
     let mut packets = Model { place: 0, ..model }.simulate();
     let far = packets.iter_mut().filter(|p| p.source != SocketAddr::from(SENDER));
     far.for_each(|packet| packet.ttl = 57);
@@ -226,8 +226,8 @@ fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
     assert!(flow.remarks.iter().all(|remark| !remark.contains("uncertain")), "{flow:?}");
 }
 
-/// A connection seen at the client from its middle on, without timestamps, with a server far away
-/// that answers requests of two segments with four after `away` microseconds.
+/// A connection captured at the client from the middle on, without timestamps. A server far away answers requests of two
+/// segments with four segments after `away` microseconds.
 fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
     let model = Model {
         mss: 1000,
@@ -250,7 +250,7 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
         packets.push(model.sent(now, sent, 1000, ack(), plain));
         packets.push(model.sent(now + 1_000, sent + 1000, 1000, ack(), plain));
         if early {
-            // An answer to the first segment crosses the second.
+            // An answer to the first segment crosses the second segment on the way.
             let acked = Segment {
                 ttl: 50,
                 payload: 10,
@@ -277,11 +277,11 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
         let flows = flows(&asked_and_answered(away, early));
         let server = flows.iter().find(|flow| flow.source == SocketAddr::from(RECEIVER)).unwrap();
         if early {
-            // Data that cross the request show no RTT.
+            // Data that crosses the request shows no RTT.
             assert_eq!(server.rtt_min_s, None, "{server:?}");
             continue;
         }
-        // To the capture and back.
+        // The RTT from the capture to the server.
         let rtt = server.rtt_min_s.unwrap();
         let expected = away as f64 / 1e6;
         assert!(
@@ -293,7 +293,7 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
     }
 }
 
-/// A window that closes, on a path of 2 ms, and a clock with ticks of 10 ms.
+/// A window that closes, on a path with an RTT of 2 ms, and a capture clock with ticks of 10 ms.
 #[test]
 fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
     let model = Model {
@@ -315,7 +315,7 @@ fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
     assert!(flow.expected_gain_bps.is_none_or(|gain| gain <= max.max(0.0)), "{flow:?}");
 }
 
-/// Without the handshake the scale is unknown, but nobody sends beyond the window.
+/// Without the handshake the scale is unknown, but a sender never exceeds the window.
 #[test]
 fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
     for segments in [12, 20, 33] {
@@ -337,7 +337,7 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
         let flow = flows(&packets).swap_remove(0);
         assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{segments}: {flow:?}");
         assert!(flow.remarks.iter().any(|remark| remark.contains("from the flights")));
-        // A flight at two thirds of it is held by something else.
+        // A flight of two thirds of the window has another limit.
         let held = Model { window: segments * 1448 * 3 / 2 / 16 * 16, ..model };
         let mut packets = held.simulate();
         packets
@@ -349,7 +349,7 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
     }
 }
 
-/// A transfer that its receiver's window held, 20 segments each 80 ms.
+/// A transfer limited by its receiver's window, 20 segments every 80 ms.
 fn held_by_the_window() -> Flow {
     let model = Model {
         mss: 1448,
@@ -370,7 +370,7 @@ fn a_simulation_that_is_unlike_the_capture_is_not_shown() {
     let flow = held_by_the_window();
     assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{flow:?}");
     let replay = flow.replay.unwrap().unwrap();
-    // 19 segments each round of 80 ms and 20 gaps of 0.2 ms, 60 times.
+    // 60 rounds, each of 80 ms and up to 20 gaps of 0.2 ms.
     assert!((4.7..5.1).contains(&replay.took.as_secs_f64()), "{:?}", replay.took);
     let simulate = |factor: f64| {
         Simulation::of(&replay, |_, settings| {

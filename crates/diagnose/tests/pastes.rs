@@ -1,4 +1,4 @@
-//! Pastes as people send them: broken, indented, quoted, incomplete, and damaged.
+//! Pasted output as users send it: wrapped, indented, quoted, incomplete or damaged.
 
 use proptest::prelude::*;
 use sweetspot_diagnose::recorded::report;
@@ -6,7 +6,7 @@ use sweetspot_diagnose::{Class, Flow};
 
 const HEADING: &str = "ESTAB 0 1338752 10.0.0.5:ssh 203.0.113.5:51000";
 
-/// An upload that its peer's window of 131,072 bytes held for 98 % of a minute, and for 99 % of the second after that.
+/// An upload limited by its peer's window of 131,072 bytes for 98 % of a minute, and for 99 % of the second after that.
 fn account(second: bool) -> String {
     let (acked, busy, limited) =
         if second { (90_540_001, 61_000, 59_990) } else { (88_700_001, 60_000, 59_000) };
@@ -21,7 +21,7 @@ fn flows(paste: &str) -> Vec<Flow> {
     report(paste, 20).unwrap_or_else(|error| panic!("{error}: {paste}")).flows
 }
 
-/// As a terminal of 80 columns breaks a line behind a tab.
+/// Breaks a line after a tab, as a terminal with 80 columns does.
 fn broken(line: &str, trimmed: bool) -> String {
     let columns: Vec<char> = format!("        {line}").chars().collect();
     let parts = columns.chunks(80).map(|part| part.iter().collect::<String>());
@@ -72,7 +72,7 @@ fn two_readings_with_times_tell_of_the_second_between_them() {
         ] {
             let paste = format!("{before}\n{HEADING}\n{one}{after}\n{HEADING}\n{two}");
             let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
-            // 1.84 MB in a second, 99 % of it held.
+            // 1.84 MB in a second, limited by the window for 99 % of it.
             assert_eq!((flow.bytes, flow.verdict.class), (1_840_000, Class::ReceiverWindow));
             assert!((flow.verdict.share_of_time - 0.99).abs() < 1e-3, "{paste}");
         }
@@ -123,7 +123,7 @@ fn a_paste_without_counters_gets_the_command_that_prints_them() {
 
 #[test]
 fn one_reading_of_a_program_that_seldom_sends_promises_nothing() {
-    // 62.5 MB went in a quarter of a second with data in flight, whoever knows within what time; its 1500 segments would hold more.
+    // 62.5 MB were sent in 0.25 s with data in flight; the total time is unknown. The 1500 segments could have held more.
     let paste = "ESTAB 0 0 127.0.0.1:40000 127.0.0.1:7560\n\t cubic wscale:7,7 rto:201 rtt:0.08/0.02 mss:65483 cwnd:10 \
          bytes_acked:62500001 data_segs_out:1500 app_limited busy:250ms delivered:1500 minrtt:0.02\n";
     let [flow] = &flows(paste)[..] else { panic!("{paste}") };
@@ -157,13 +157,13 @@ fn retransmissions_without_an_answer_are_a_stall_and_no_loss_of_the_life_before(
 
 #[test]
 fn a_long_life_is_never_called_slow_start() {
-    // 400 MB in 68 s are 1700 round trips. A window that doubles from ten segments holds more after 15.
+    // 400 MB in 68 s take 1700 round trips. A window that doubles from ten segments exceeds this after 15.
     let bbr = "ESTAB 0 900000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:200 \
         bytes_acked:400000001 data_segs_out:277000 bbr:(bw:47.2Mbps,mrtt:38.1) busy:68000ms unacked:170 notsent:600000 \
         minrtt:38.1 snd_wnd:3000000\n";
     for paste in [
         bbr.to_owned(),
-        // The peer's window held 1.4 % of it, which does not explain the rest.
+        // The peer's window was the limit for 1.4 % of the time, which does not explain the rest.
         bbr.replace("busy:68000ms", "busy:68000ms rwnd_limited:950ms(1.4%)"),
         bbr.replace("bbr wscale", "cubic wscale").replace("bbr:(bw:47.2Mbps,mrtt:38.1) ", ""),
     ] {
@@ -184,14 +184,14 @@ fn a_long_life_is_never_called_slow_start() {
     let words = &queued.verdict.words;
     assert!(words.contains("114 ms, 3.0 times its minimum: a queue stood"), "{words}");
     assert_eq!((queued.rtt_median_s, queued.rtt_smoothed_s), (None, Some(0.1143)));
-    // 235 kB in 40 ms are the 47 Mbit/s.
+    // 235 kB per 40 ms is 47 Mbit/s.
     let held = bbr
         .replace("busy:68000ms", "busy:68000ms rwnd_limited:40000ms(58.8%)")
         .replace("snd_wnd:3000000", "snd_wnd:235000");
     assert_eq!(flows(&held)[0].verdict.class, Class::ReceiverWindow);
 }
 
-/// 120 retransmissions and a queue at the end of a life of 10.4 s show nothing of the time before.
+/// 120 retransmissions and a queue at the end of 10.4 s show nothing about the time before.
 #[test]
 fn one_reading_gives_a_limit_no_more_than_the_share_that_the_kernel_timed() {
     let paste = "ESTAB 0 300000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:0,7 rto:240 rtt:60/2 mss:1448 cwnd:20 ssthresh:12 \
@@ -207,7 +207,7 @@ fn one_reading_gives_a_limit_no_more_than_the_share_that_the_kernel_timed() {
     }
 }
 
-/// `busy` counts the time in which this end sends. It says nothing of what it receives, so there is no time for a rate.
+/// `busy` counts only the time in which this end sends, so there is no time from which to compute the rate of received data.
 #[test]
 fn one_reading_of_an_end_that_receives_has_no_rate() {
     let received = "ESTAB 0 0 10.0.0.5:5201 203.0.113.5:51000\n\t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 \
@@ -255,7 +255,7 @@ fn each_stream_of_iperf3_has_its_own_verdict_in_a_result_or_in_a_stream_of_event
             let flows = flows(&paste);
             assert_eq!(flows.len(), 2, "{paste}");
             let of = |port: u16| flows.iter().find(|flow| flow.source.port() == port).unwrap();
-            // 300 kB of congestion window for 120 kB in flight: it is not the limit, unless packets are lost.
+            // 120 kB are in flight with a congestion window of 300 kB, which is not the limit unless packets are lost.
             assert_eq!(of(40_005).verdict.class, due, "{}", of(40_005).verdict.words);
             assert!((of(40_005).goodput_bps - 24e6).abs() < 1e3);
             if window > 300_000 {
@@ -325,7 +325,7 @@ proptest! {
     }
 }
 
-/// Both ends of one connection on a host, as ss lists them: nothing moved for longer than the retransmission timeout.
+/// Both ends of a connection on one host, as ss lists them: no data moved for longer than the RTO.
 #[test]
 fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
     let reading = |ago: u64| {
@@ -341,11 +341,11 @@ fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
         let [flow] = &flows(&paste)[..] else { panic!("{paste}") };
         assert_eq!(flow.verdict.cause, Class::Idle, "{flow:?}");
     }
-    // Data came more recently than that: one reading without the busy time shows no limit.
+    // If data moved more recently, one reading without the busy time shows no limit.
     assert!(report(&reading(100), 20).is_err());
 }
 
-/// A life with data in flight for 2 s: a rest of 9 s outweighs it, and one of a second does not.
+/// With data in flight for 2 s in all, an idle time of 9 s outweighs that, and one of a second does not.
 #[test]
 fn one_reading_of_a_connection_that_rests_longer_than_it_sent_is_idle() {
     let cause = |ago: u64| {
@@ -377,8 +377,8 @@ fn a_receiver_that_hangs_is_the_limit() {
     }
 }
 
-/// A receive queue that has used up its buffer closes the window, and so does a window that ss leaves out, because it is zero, where it
-/// shows another connection's.
+/// The window is closed if the receive queue has used up its buffer. It is also closed if ss omits it, because it is zero, but
+/// shows another connection's window.
 #[test]
 fn a_closed_window_is_named_however_ss_shows_it() {
     let hung = |memory: &str| {
@@ -401,8 +401,8 @@ fn a_closed_window_is_named_however_ss_shows_it() {
     assert!(!is_closed(&hung(half)) && !is_closed(&hung("")));
 }
 
-/// Without `-o` there is no timer, and without a window of another connection none is missing. Only the persist timer backs off while
-/// nothing is in flight.
+/// Without `-o` ss prints no timer, and without another connection's window it is unknown whether ss prints windows. But only the
+/// persist timer backs off while nothing is in flight.
 #[test]
 fn a_sender_that_probes_a_closed_window_is_recognised_without_its_timer() {
     let reading = |second: u64| {
@@ -417,7 +417,7 @@ fn a_sender_that_probes_a_closed_window_is_recognised_without_its_timer() {
     assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{flow:?}");
 }
 
-/// Pieces of 60 kB in a buffer of 120 kB: at the last rate sample nothing waited, and since then a few segments do.
+/// Writes of 60 kB into a buffer of 120 kB: nothing waited at the last rate sample, but a few segments have waited since then.
 #[test]
 fn a_fresh_rate_sample_counts_although_more_was_written_since() {
     let reading = |second: u64, since_ack: u64| {

@@ -1,4 +1,4 @@
-//! Pastes from the receiver's end, with an ss that prints less than the kernel knows.
+//! Pasted output from the receiver's end, from versions of ss that print less than the kernel knows.
 
 use sweetspot_diagnose::recorded::report;
 use sweetspot_diagnose::{Class, Flow};
@@ -7,8 +7,8 @@ fn flows(paste: &str) -> Vec<Flow> {
     report(paste, 20).unwrap_or_else(|error| panic!("{error}: {paste}")).flows
 }
 
-/// A download at 20 Mbit/s, 50 kB in 20 ms: a segment that just came waits in each reading, or 100 kB do. ss before iproute2 6.4
-/// prints no window of this end.
+/// A download at 20 Mbit/s, 50 kB per 20 ms. In each reading, either a segment that just arrived is unread, or 100 kB are. ss
+/// before iproute2 6.4 does not print this end's window.
 #[test]
 fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
     let log = |unread: u64| -> String {
@@ -27,7 +27,7 @@ fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
     assert_eq!([of(1448), of(100_000)], [0.0, 1.0]);
 }
 
-/// A download behind a queue of 30 ms: ss names timestamps with -o alone, and otherwise segments of 1500 - 52 bytes show them.
+/// A download behind a queue of 30 ms. ss reports timestamps only with -o; otherwise an MSS of 1500 - 52 bytes shows them.
 #[test]
 fn a_receiver_without_the_word_ts_has_timestamps_if_its_segments_leave_room_for_them() {
     let log = |mss: u64| -> String {

@@ -6,14 +6,14 @@ use sweetspot_diagnose::live::Sample;
 use sweetspot_diagnose::recorded::{read, written};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-/// A measurement of NDT7 after `n` tenths of a second, of a download that the client's window
-/// holds: 100 kB at 100 ms are 8 Mbit/s, 100 kB in each tenth.
+/// An NDT7 measurement after `n` tenths of a second of a download limited by the client's window: 100 kB at 100 ms is 8 Mbit/s,
+/// 100 kB in each tenth.
 fn measurement(n: u64, window: Option<u64>) -> String {
     let window = window.map_or(String::new(), |window| format!(r#","SndWnd":{window}"#));
     let micros = n * 100_000;
     let acked = n * 100_000 + 1;
     let [sent, again] = sent(n);
-    // TCPI_OPT_TIMESTAMPS among others.
+    // TCPI_OPT_TIMESTAMPS and others.
     let (options, ago) = (7, 12);
     format!(
         r#"{{"TCPInfo":{{"ElapsedTime":{micros},"BytesAcked":{acked},"BusyTime":{micros},
@@ -24,7 +24,7 @@ fn measurement(n: u64, window: Option<u64>) -> String {
     )
 }
 
-/// Bytes sent until then, and retransmitted ones among them: 90,000 are outstanding.
+/// Bytes sent until then, and retransmitted bytes among them: 90,000 are outstanding.
 fn sent(n: u64) -> [u64; 2] {
     [n * 100_000 + 95_000, 5_000]
 }
@@ -43,14 +43,14 @@ fn a_speed_test_that_the_kernel_calls_window_limited_is() {
     for window in [None, Some(100_000)] {
         let recordings = read(&document(window)).unwrap().recordings;
         let flow = recordings[0].flow();
-        // That the scale would allow 16 MB says nothing, with the window in the account or without.
+        // The scale would allow 16 MB, which shows nothing, with or without the window in the measurement.
         assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{:?}", flow.verdict);
         assert_eq!(flow.source.to_string(), "192.0.2.1:443");
     }
 }
 
-/// A download limited mostly by its client's window: the window grows as the client's kernel tunes it, the data are read at
-/// once, and it appears a little smaller whenever some data were not acknowledged yet.
+/// A download limited mostly by its client's window, which the client's kernel autotunes. Data are read at once. The window
+/// appears a little smaller whenever some data is not acknowledged yet.
 fn held_download(
     (window, grows, rtt): (u64, u64, u64),
     [share, seen]: [u64; 2],
@@ -117,8 +117,7 @@ fn what_is_no_recording_says_what_it_is_not() {
     }
 }
 
-/// A sample as a kernel may give it, on the whole microseconds and bytes per second that a recording
-/// keeps.
+/// An arbitrary sample, in the whole microseconds and bytes per second that a recording keeps.
 fn sample() -> impl Strategy<Value = Sample> {
     let counts = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>());
     let windows = (proptest::option::of(any::<u32>()), proptest::option::of(any::<u32>()));
@@ -273,7 +272,7 @@ fn the_totals_of_one_reading_are_a_verdict_on_the_connection_s_life() {
     for log in [held_reading(9, ""), format!("1700000000.0\n{}", held_reading(9, ""))] {
         let flow = read(&log).unwrap().recordings[0].flow();
         assert_eq!(flow.verdict.class, Class::ReceiverWindow);
-        // 99 % by the kernel's own account, of 9 s.
+        // The window was the limit for 99 % of 9 s by the kernel's own counters.
         assert!(
             (flow.verdict.share_of_time - 0.99).abs() < 0.005,
             "{}",
@@ -285,7 +284,8 @@ fn the_totals_of_one_reading_are_a_verdict_on_the_connection_s_life() {
 
 #[test]
 fn a_kernel_that_does_not_count_busy_time_is_busy_while_data_is_unacknowledged() {
-    // CentOS 7: neither busy nor notsent nor data_segs_out; the congestion window is full and something is lost each second.
+    // CentOS 7 prints neither busy nor notsent nor data_segs_out. The congestion window is full, and a segment is lost in each
+    // second.
     let reading = |n: u64| {
         format!(
             "170000000{n}\nESTAB 0 40544 192.0.2.1:22 192.0.2.2:60022\n\t cubic wscale:8,7 rto:242 rtt:41.5/1.2 mss:1448 \
@@ -324,7 +324,7 @@ fn counters_that_go_back_on_the_same_ports_are_a_new_connection() {
 
 #[test]
 fn a_third_connection_on_the_same_ports_is_not_the_first() {
-    // The first ends at 2, the second at 9; 5 is below the second alone, and yet a reading of neither.
+    // The first connection ends at 2, the second at 9. 5 is below 9, so it belongs to a third one, although it is above 2.
     let log: String = [1, 2, 1, 9, 5, 6]
         .iter()
         .enumerate()
@@ -356,7 +356,7 @@ fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
 
 #[test]
 fn no_gain_is_promised_from_a_round_trip_that_does_not_come_back() {
-    // The shortest round trip was 0.2 ms; 65,535 bytes at the usual 41.5 ms are 12.6 Mbit/s, and no more is known.
+    // The min RTT was 0.2 ms. 65,535 bytes at the usual 41.5 ms are 12.6 Mbit/s, and no more is known.
     let log = [1, 2]
         .map(|n| {
             format!("170000000{n}\n{}", held_reading(n, "").replace("minrtt:40.9", "minrtt:0.2"))
@@ -462,7 +462,8 @@ fn snapshots_of_tcp_info_take_their_time_from_the_timestamp() {
     assert_eq!(flow.verdict.class, Class::ReceiverWindow);
 }
 
-/// The client of a download says goodbye: the last bytes go the other way, and the verdict stays the download's.
+/// The client of a download sends a last message: the last bytes go in the other direction, but the verdict remains that on the
+/// download.
 #[test]
 fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
     let bye = |n: u64, received: u64| {
@@ -480,7 +481,7 @@ fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
 
 #[test]
 fn an_archive_that_is_written_at_changes_alone_shows_its_pauses() {
-    // Each minute a request of 200 bytes comes in one reading, and 3 kB are acknowledged within 180 ms of it.
+    // In each minute, one reading shows a request of 200 bytes, and 3 kB that are acknowledged within 180 ms.
     let reading = |second: u64, acked: u64, received: u64, busy: u64| {
         format!(
             r#"{{"TCPInfo":{{"ElapsedTime":{},"BytesAcked":{acked},"BytesReceived":{received},"BusyTime":{busy},"SndMSS":1448,
@@ -497,6 +498,6 @@ fn an_archive_that_is_written_at_changes_alone_shows_its_pauses() {
     });
     let flow = read(&lines.collect::<Vec<_>>().join("\n")).unwrap().recordings[0].flow();
     assert_eq!((flow.bytes, flow.verdict.class), (30_000, Class::Application), "{flow:?}");
-    // 180 ms of each minute are not.
+    // All but 180 ms of each minute is idle.
     assert!(flow.verdict.share_of_time > 0.99, "{flow:?}");
 }

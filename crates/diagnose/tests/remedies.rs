@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A window of 65,535 bytes at 50 ms allows 10.5 Mbit/s, and 10 arrive.
+/// A window of 65,535 bytes at 50 ms allows 10.5 Mbit/s, and the goodput is 10 Mbit/s.
 fn held_by_window() -> Evidence {
     let mut evidence = Evidence::default();
     evidence.goodput = Rate::from_mbit_per_second(10);
@@ -39,7 +39,7 @@ fn the_remedy_of_a_small_window_depends_on_the_reader() {
     }
 }
 
-/// RFC 7323, section 2.2: without the option at both ends the field's 16 bits are the window.
+/// RFC 7323, section 2.2: unless both ends send the option, the window is the field's 16 bits.
 #[test]
 fn no_buffer_is_the_remedy_of_a_window_that_lacks_its_scale() {
     let mut evidence = held_by_window();
@@ -58,8 +58,8 @@ fn no_buffer_is_the_remedy_of_a_window_that_lacks_its_scale() {
     assert!(fix.contains("rmem") && !fix.contains("tcp_window_scaling"), "{fix}");
 }
 
-/// If a limit that held for 3 of 10 seconds is gone, 7 remain: 10 Mbit/s become 14.3 at most, and a capacity of 100 is no promise.
-/// A limit of all the time leaves none.
+/// If a limit that held for 3 of 10 seconds is removed, 7 s remain: 10 Mbit/s become 14.3 Mbit/s at most, and a capacity of 100
+/// Mbit/s promises nothing. If the limit held all the time, no time remains.
 #[test]
 fn no_gain_is_named_where_another_limit_comes_first() {
     let mut limits = Limits::only(Class::Application, SECOND * 3);
@@ -77,8 +77,8 @@ fn no_gain_is_named_where_another_limit_comes_first() {
     assert!(judged.words.contains("up to 100 Mbit/s, the path's capacity"), "{}", judged.words);
 }
 
-/// The best rate of a sender that losses held all the time was held by them, too, and tells nothing of the path: without a
-/// capacity there is no number. With one, the losses that are gone do not bound it.
+/// If losses limited a sender all the time, they also limited its best rate, which then does not show the capacity. Without a
+/// known capacity there is no gain. With one, the losses do not bound the gain, because they are removed.
 #[test]
 fn a_best_rate_under_the_limit_promises_nothing_without_it() {
     let mut evidence = held_by_window();
@@ -92,7 +92,7 @@ fn a_best_rate_under_the_limit_promises_nothing_without_it() {
     assert_eq!(judged.gain, Some(Rate::from_mbit_per_second(90)));
 }
 
-/// Silences of 2 s and 5 s are 70 % of 10 s, with 3 timeouts in the longer one and 5 in all.
+/// Silences of 2 s and 5 s are 70 % of 10 s, with 3 timeouts in the longer one and 5 in total.
 #[test]
 fn a_silence_is_told_with_its_own_numbers() {
     let stall = |seconds: u64| Stall {
@@ -124,8 +124,8 @@ fn a_silence_is_told_with_its_own_numbers() {
     assert!(words.contains("the receiver fell silent 1 s after the beginning"), "{words}");
 }
 
-/// A window of 65,535 bytes takes a buffer of 131,072. 100 Mbit/s at 50 ms take a window of 625 kB and a buffer of 1.25 MB, which
-/// Linux's defaults exceed, as does a host with 32 MiB. The remedy has no smaller value for either.
+/// A window of 65,535 bytes needs a buffer of 131,072. 100 Mbit/s at 50 ms need a window of 625 kB and a buffer of 1.25 MB.
+/// Linux's default exceeds this, and so does a host with 32 MiB: the remedy must not name a smaller value for either.
 #[test]
 fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
     let fix = |mbit: Option<u64>, receive_buffer| {
@@ -150,11 +150,11 @@ fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
         small.contains("raise") && small.contains("from 1.049 MB to at least 1.25 MB"),
         "{small}"
     );
-    // 1 Gbit/s at 50 ms take 12.5 MB of buffer, more than the default.
+    // 1 Gbit/s at 50 ms needs 12.5 MB of buffer, more than the default.
     assert!(fix(Some(1000), None).contains("is at least 12.5 MB"), "{}", fix(Some(1000), None));
 }
 
-/// At an RTT of 40 ms, 42 show no queue and 80 a full one, which drops packets itself.
+/// With a min RTT of 40 ms, an RTT of 42 ms shows no queue. 80 ms shows a full queue, and its overflow explains the losses.
 #[test]
 fn a_policer_is_named_where_losses_come_without_a_queue() {
     let mut evidence = held_by_window();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sweetspot_diagnose::{Class, Evidence, Flow, Limits, name_shared_paths};
 use sweetspot_units::{Duration, Rate, Time};
 
-/// A flow from `port` of one host to another, at `mbit` Mbit/s from second `begun` to second `ended`, that fills its path.
+/// A flow from `port` of one host to another that fills its path, at `mbit` Mbit/s from second `begun` to second `ended`.
 fn flow(host: u8, port: u16, mbit: u64, [begun, ended]: [u64; 2]) -> Flow {
     let lasted = Duration::from_secs(ended - begun);
     let mut evidence = Evidence::default();
@@ -42,7 +42,7 @@ fn flows_to_other_hosts_or_at_other_times_share_no_path() {
     name_shared_paths(&mut flows);
     assert!(flows.iter().all(|flow| flow.shared_path.is_none()));
     assert!(flows[0].verdict.words.contains("capacity of 20.0 Mbit/s"), "{:?}", flows[0].verdict);
-    // One that lasted half of the time carried half of its rate then: 20 + 20 / 2 Mbit/s.
+    // A flow that lasted half of the time adds half of its rate: 20 + 20 / 2 Mbit/s.
     let mut flows = [flow(2, 1, 20, [0, 10]), flow(2, 2, 20, [5, 10])];
     name_shared_paths(&mut flows);
     let together = flows.map(|flow| flow.shared_path.map(|shared| shared.together_bps / 1e6));

@@ -1,4 +1,4 @@
-//! A connection as a capture has it, written down segment by segment.
+//! A captured connection, built segment by segment.
 
 use std::net::SocketAddr;
 
@@ -14,13 +14,13 @@ pub struct Captured {
 }
 
 impl Captured {
-    /// Its next packet.
+    /// Adds the next packet.
     pub fn take(&mut self, us: u64, segment: Segment) {
         let time = Time::ZERO + Duration::from_micros(us);
         assert!(self.table.take(&Segment { time, ..segment }).is_none());
     }
 
-    /// The window scales of the sender and the receiver, which a kernel reported.
+    /// Sets the window scales of the sender and the receiver, as reported by a kernel.
     pub fn know_scales(&mut self, scales: [u8; 2]) {
         self.table.know_scales([sent().source, sent().destination], scales);
     }
@@ -51,7 +51,7 @@ pub fn sent() -> Segment {
         seq: 0,
         ack: 1,
         flags: Flags { ack: true, ..Flags::default() },
-        // Scaled by 7: 8 MB.
+        // 8 MB at a scale of 7.
         window: 65_535,
         payload: 0,
         header: 20,

@@ -1,4 +1,4 @@
-//! Limits that people meet in the field, each with a connection captured at its sender.
+//! Limits known from the field, each with a connection captured at its sender.
 
 use sweetspot_diagnose::{Class, Flow};
 use sweetspot_trace::packet::{Flags, Options, Segment};
@@ -6,7 +6,7 @@ use sweetspot_trace::packet::{Flags, Options, Segment};
 use crate::captured::{Captured, offer, sent, syn};
 
 const MSS: u32 = 1460;
-/// The round trip of the handshakes, milliseconds.
+/// The RTT of the handshakes, in milliseconds.
 const RTT: u64 = 50;
 
 /// A connection captured at its sender; times in microseconds.
@@ -59,7 +59,7 @@ fn back(ack: u32, seq: u32) -> Segment {
     Segment { ttl: 57, ..crate::captured::back(ack, seq) }
 }
 
-/// Bursts of `burst` segments; each begins behind a message of the receiver, an RTT after the one before.
+/// Bursts of `burst` segments, one per RTT. Each begins after a message from the receiver.
 fn granted(burst: u32) -> Flow {
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..60_u32 {
@@ -81,7 +81,7 @@ fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
         (flow.verdict.class, flow.verdict.cause),
         (Class::Application, Class::WaitingForPeer)
     );
-    // 40 segments a round trip.
+    // 40 segments per round trip.
     assert!(flow.verdict.words.contains("58,400 bytes were in flight"), "{}", flow.verdict.words);
     assert!(flow.fix.contains("SETTINGS_INITIAL_WINDOW_SIZE"), "{}", flow.fix);
     let allowed = flow.verdict.allowed_bps.unwrap();
@@ -90,7 +90,7 @@ fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
 
 #[test]
 fn a_window_above_tcp_that_is_granted_by_halves_is_told_too() {
-    // Ten segments, the last one short, behind each message; that acknowledges the ten before the last ten.
+    // Ten segments, the last one short, follow each message, which acknowledges all but the last ten segments.
     const HALF: u32 = 9 * MSS + 700;
     let mut flow = AtSender::open(RTT * 1000);
     for half in 0..120_u32 {
@@ -108,7 +108,7 @@ fn a_window_above_tcp_that_is_granted_by_halves_is_told_too() {
 
 #[test]
 fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
-    // Full segments of the receiver carry its acknowledgements, and release data.
+    // Full segments from the receiver carry its acknowledgements, and release data.
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..60_u32 {
         let (start, first) = (100_000 + u64::from(round) * RTT * 1000, round * 40);
@@ -129,7 +129,8 @@ fn exchanges(delay_us: u64) -> Flow {
     slow_exchanges(delay_us, 1000, 900)
 }
 
-/// The same where the receiving program answers after `answer`, and the sending one asks again after `thought`.
+/// As [`exchanges`], with a receiving program that answers after `answer_us`, and a sending one that asks again after
+/// `thought_us`.
 fn slow_exchanges(delay_us: u64, answer_us: u64, thought_us: u64) -> Flow {
     let mut flow = AtSender::open(1000);
     let lasts = delay_us + 100 + answer_us + thought_us;
@@ -151,10 +152,10 @@ fn nagles_algorithm_and_delayed_acknowledgements_are_named_with_their_fix() {
         assert!(flow.verdict.words.contains("Nagle's algorithm"), "{}", flow.verdict.words);
         assert!(flow.fix.contains("TCP_NODELAY"), "{}", flow.fix);
     }
-    // Of 100 ms, 41 are Nagle's, and 24 the program's other waits.
+    // Of 100 ms, Nagle's algorithm takes 41 ms, and the program's other waits 24 ms.
     let flow = slow_exchanges(41_000, 34_900, 24_000);
     assert!(flow.verdict.words.contains(", 41 % by Nagle's algorithm"), "{flow:?}");
-    // Acknowledged within the round trip nothing is delayed.
+    // If the acknowledgement comes within the RTT, it was not delayed.
     assert!(!exchanges(1000).verdict.words.contains("Nagle"));
 }
 
@@ -176,7 +177,7 @@ fn nagles_algorithm_is_remarked_where_something_else_had_more_of_the_time() {
 fn a_path_that_drops_large_packets_is_told_from_a_peer_that_is_gone() {
     for (size, names_size) in [(MSS, true), (400, false)] {
         let mut flow = AtSender::open(RTT * 1000);
-        // A request of 400 bytes arrives; then segments of `size` do not.
+        // A request of 400 bytes arrives; the following segments of `size` bytes do not.
         flow.send(100_000, 0, 400);
         flow.ack(150_000, 400);
         (0..4).for_each(|n| flow.send(200_000 + n, 400 + n as u32 * size, size));
@@ -202,7 +203,7 @@ fn a_sack_option_that_a_device_did_not_translate_is_remarked_and_the_loss_is_sti
         let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
         (0..10).for_each(|n| flow.send(start + u64::from(n), (first + n) * MSS, MSS));
         flow.ack(start + RTT * 1000, (first + 5) * MSS);
-        // The sixth is lost. The receiver's SACK blocks have the numbers of another sequence space.
+        // The sixth segment is lost. The receiver's SACK blocks have numbers from another sequence space.
         let left = 3_000_000_000_u32.wrapping_add((first + 6) * MSS);
         let mut sack = vec![1, 1, 5, 10];
         sack.extend(left.to_be_bytes());
@@ -232,7 +233,7 @@ fn no_sentence_names_a_round_trip_below_the_shortest() {
 
 #[test]
 fn a_loss_in_the_tail_of_each_flight_is_congestion_and_not_the_program() {
-    // The last of ten segments is lost and sent again 300 ms later: 300 of 350 ms.
+    // The last of ten segments is lost, and retransmitted 300 ms later: 300 of 350 ms.
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..20_u32 {
         let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
@@ -266,7 +267,7 @@ fn a_window_that_stays_closed_behind_probes_is_the_receiving_program() {
 
 #[test]
 fn segments_that_the_receiver_dropped_when_it_took_its_window_back_are_its_programs() {
-    // Of ten segments it takes five, and then closes its window; the timer repairs the rest: 350 of 400 ms.
+    // The receiver accepts five of ten segments, and then closes its window. The timer repairs the rest: 350 of 400 ms.
     let mut flow = AtSender::open(RTT * 1000);
     // The SYN's window may be larger than the program's first one.
     flow.ack(RTT * 1000 + 1000, 0);
@@ -294,7 +295,7 @@ fn a_connection_kept_open_by_keep_alives_is_idle() {
     flow.send(100_000, 0, 400);
     flow.message(150_000, 400, 900);
     for n in 1..20_u64 {
-        // A keep-alive is the byte before the next, or none.
+        // A keep-alive has the sequence number before the next byte, and one byte of data or none.
         flow.send(n * 60_000_000, 399, n as u32 % 2);
         flow.ack(n * 60_000_000 + RTT * 1000, 400);
     }
@@ -319,8 +320,8 @@ fn one_packet_that_was_captured_twice_is_told_in_the_singular() {
     assert!(two.contains("2 packets were captured twice; each is counted once"), "{two}");
 }
 
-/// BBR behind its host's shaper, captured before the card divides the pieces: 2, 2, 2, 2, 18 and 18 segments, 200 us for each, and
-/// acknowledged after 40 us.
+/// BBR behind its host's shaper, captured before segmentation in the network card: 2, 2, 2, 2, 18 and 18 segments, with 200 µs
+/// per segment, acknowledged after 40 µs.
 #[test]
 fn a_sender_that_paces_pieces_of_many_sizes_is_not_called_idle() {
     let class = |gap: fn(u32) -> u64| {
@@ -338,6 +339,6 @@ fn a_sender_that_paces_pieces_of_many_sizes_is_not_called_idle() {
     let paced = class(|segments| 200 * u64::from(segments));
     assert_eq!(paced.class, Class::Bandwidth, "{paced:?}");
     assert!(paced.words.contains("or the sender itself does"), "{}", paced.words);
-    // By a clock, whatever the size.
+    // Sent by a clock, whatever their size.
     assert_eq!(class(|_| 2400).class, Class::Application);
 }

@@ -1,4 +1,4 @@
-//! Captured connections, each with the limit that must be found in it.
+//! Captured connections, each with the limit that the diagnosis must find.
 
 mod captured;
 mod field;

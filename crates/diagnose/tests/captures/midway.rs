@@ -6,20 +6,20 @@ use sweetspot_trace::packet::{Options, Segment, Timestamps};
 use crate::captured::{Captured, back, sent};
 
 const MSS: u32 = 1448;
-/// The time of a segment at the bottleneck, microseconds: about 12 Mbit/s.
+/// The serialisation time of a segment at the bottleneck, in microseconds: about 12 Mbit/s.
 const SPACING: u64 = 1000;
-/// The time until the sender answers.
+/// The time from an acknowledgement to the sender's next segment, in microseconds.
 const ANSWER: u64 = 50;
 
-/// Both ends' clocks show milliseconds, and each echoes the other's latest.
+/// Timestamps in milliseconds at both ends; each echoes the other's latest.
 fn clock(us: u64) -> Options {
     let (value, mut options) = ((us / 1000) as u32, Options::default());
     options.timestamps = Some(Timestamps { value, echo: value });
     options
 }
 
-/// At its sender: a segment is acknowledged each `SPACING`, and releases the next one after `ANSWER`; every 200th releases two. There
-/// are at least 200 segments under way, on a path that takes fewer.
+/// Captured at the sender. Every `SPACING` a segment is acknowledged, which releases the next one after `ANSWER`; every 200th
+/// acknowledgement releases two. At least 200 segments are in flight, on a path that holds fewer.
 fn bulk() -> Flow {
     let mut captured = Captured::default();
     let mut take = |us: u64, segment: Segment| captured.take(us, segment);
@@ -46,11 +46,11 @@ fn a_window_that_grows_at_the_capacity_is_not_the_limit() {
 
 #[test]
 fn a_sender_that_answers_at_once_is_at_the_capture() {
-    // After 50 us, although a millisecond after its segment before: no path to it is longer.
+    // The sender answers within 50 µs, so it cannot be farther away, although its segments are a millisecond apart.
     assert_eq!(bulk().facts.map(|facts| facts.vantage), Some("sender"));
 }
 
-/// 30 full segments per round trip, which takes `rtt` ms of the round. The windows have room for more at any scale.
+/// 30 full segments per round, with an RTT of `rtt` ms in it. The windows have space for more at any scale.
 fn level(rounds: u64, rtt: impl Fn(u64) -> u64) -> Flow {
     const FLIGHT: u32 = 30;
     let mut captured = Captured::default();
@@ -87,8 +87,8 @@ fn a_few_rounds_from_the_middle_of_a_connection_show_no_limit() {
     assert!(brief.words.contains("fewer than twelve round trips"), "{}", brief.words);
 }
 
-/// Each acknowledgement releases a segment, one each millisecond, so that the data come as evenly as over a link; 30 segments are under
-/// way, in the window that a field of `window` shows.
+/// Each acknowledgement releases a segment, one per millisecond, so that data is as evenly spaced as over a link. 30 segments are
+/// in flight, with the window field `window`.
 fn clocked(window: u16) -> Flow {
     const FLIGHT: u32 = 30;
     let mut captured = Captured::default();
@@ -103,14 +103,14 @@ fn clocked(window: u16) -> Flow {
 
 #[test]
 fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
-    // 31 segments are 44,888 bytes: at a scale of 7 the first window takes them and no other, the second nine more.
+    // 31 segments are 44,888 bytes: at a scale of 7, exactly these fit into the first window, and nine more into the second.
     let [full, free] = [351, 450].map(|window| clocked(window).verdict);
     assert_eq!(full.class, Class::ReceiverWindow, "{}", full.words);
     assert_ne!(free.class, Class::ReceiverWindow, "{}", free.words);
 }
 
-/// A receiver that reads 14 segments each 50 ms, and a sender that paces them, joined in mid-connection. The window
-/// field of 160, at a scale of 7, takes 14 segments and no other; the data that lies unread closes it.
+/// A receiver that reads 14 segments every 50 ms, and a sender that paces them, captured from the middle on. At a scale of 7,
+/// exactly 14 segments fit into the window field of 160; unread data closes it.
 fn slow_reader(mut captured: Captured) -> Flow {
     const EACH: u32 = 14;
     for cycle in 0..100 {

@@ -1,4 +1,4 @@
-//! Windows that a small buffer makes small, and windows that unread data make small, captured at the sender.
+//! Windows that are small because of a small buffer, or because of unread data, captured at the sender.
 
 use sweetspot_diagnose::{Class, Flow};
 use sweetspot_trace::packet::{Flags, Segment};
@@ -7,7 +7,7 @@ use crate::captured::{Captured, offer, sent, syn};
 
 const MSS: u32 = 1000;
 const RTT: u64 = 50_000;
-/// Segments that the window takes.
+/// Segments that fit into the window.
 const FLIGHT: u32 = 128;
 const ROUNDS: u32 = 60;
 
@@ -16,8 +16,8 @@ fn back(ack: u32, seq: u32) -> Segment {
     Segment { ttl: 57, ..crate::captured::back(ack, seq) }
 }
 
-/// A sender that fills a window of 128,000 bytes in each of 60 round trips. The receiving program reads at once, but leaves the data
-/// of `late` rounds unread for 400 ms.
+/// A sender that fills a window of 128,000 bytes in each of 60 round trips. The receiving program reads at once, but leaves the
+/// data in `late` rounds unread for 400 ms.
 fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
     let mut captured = Captured::default();
     let options = offer(MSS);
@@ -27,7 +27,7 @@ fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
         captured.take(RTT, answer);
         captured.take(RTT, Segment { seq: 1, ..sent() });
     }
-    // Scaled by 7.
+    // The window field at a scale of 7.
     let window = |segments: u32| ((segments * MSS) >> 7) as u16;
     let mut at = RTT;
     for round in 0..ROUNDS {
@@ -61,7 +61,7 @@ fn a_window_that_never_shrank_is_answered_by_a_larger_buffer_alone() {
     assert!(fix.contains("SO_RCVBUF") && !fix.contains("Recv-Q"), "{fix}");
 }
 
-/// Six late rounds of 450 ms are 47 % of the time; 54 others of 50 ms are the rest.
+/// Six late rounds of 450 ms are 47 % of the time; the other 54 rounds take 50 ms each.
 #[test]
 fn a_reader_that_was_late_for_a_part_of_the_time_is_mended_before_the_buffer() {
     let Flow { verdict, fix, .. } = filled(true, |round| round % 10 == 9);
@@ -78,8 +78,8 @@ fn a_window_that_unread_data_close_is_not_answered_by_a_buffer() {
     assert!(!fix.contains("SO_RCVBUF") && !fix.contains("rmem"), "{fix}");
 }
 
-/// A program that stops reading behind the first flight: the window is closed from 100.2 ms on, and the last of four probes is answered
-/// at 20.05 s.
+/// A program that stops reading after the first flight: the window is closed from 100.2 ms on, and the last of four probes is
+/// answered at 20.05 s.
 #[test]
 fn a_program_that_hangs_is_not_called_slow() {
     let mut captured = Captured::default();
@@ -99,7 +99,7 @@ fn a_program_that_hangs_is_not_called_slow() {
     assert!(fix.contains("hangs") && !fix.contains("faster"), "{fix}");
 }
 
-/// Without the beginning, the window may have been larger before.
+/// If the capture lacks the beginning, the window may have been larger before.
 #[test]
 fn without_the_beginning_both_causes_of_a_small_window_are_named() {
     let Flow { verdict, fix, .. } = filled(false, |_| false);
@@ -110,7 +110,7 @@ fn without_the_beginning_both_causes_of_a_small_window_are_named() {
     );
 }
 
-/// One segment of 1000 bytes at 100 ms, the last packet: 8000 bits in 100 ms are 80 kbit/s.
+/// One segment of 1000 bytes at 100 ms, the last packet: 8000 bits in 100 ms is 80 kbit/s.
 #[test]
 fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
     let mut captured = Captured::default();
@@ -122,8 +122,8 @@ fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
     assert_eq!(captured.flow().goodput_bps, 80e3);
 }
 
-/// A link of 1 MB/s keeps 80 segments or more in flight, so that each waits for 80 ms; the capture does not show how much of that is
-/// a queue. The flight grows by a segment per round trip.
+/// 80 segments or more are in flight over a link of 1 MB/s, so that each RTT is at least 80 ms. The capture does not show how
+/// much of that is queueing delay. The flight grows by a segment per round trip.
 #[test]
 fn a_path_that_was_never_seen_empty_has_no_known_round_trip_and_window() {
     let mut captured = Captured::default();

@@ -34,7 +34,7 @@ impl AtReceiver {
         self.captured.take(ms * 1000, Segment { options, ..segment });
     }
 
-    /// Segment `n` arrives; its sender had seen the receiver's acknowledgement of time `heard`.
+    /// Segment `n` arrives. Its sender had received the receiver's acknowledgement of time `heard`.
     fn arrive(&mut self, ms: u64, n: u32, heard: u64) {
         let options = echo(heard as u32 + 1);
         self.take(ms, Segment { seq: 1 + n * MSS, payload: MSS, options, ..sent() });
@@ -46,7 +46,7 @@ impl AtReceiver {
     }
 }
 
-/// The receiver's acknowledgement: all before `ack` is there, and its clock shows `clock`.
+/// The receiver's acknowledgement of everything before `ack`, with the timestamp `clock`.
 fn back(ack: u32, clock: u32) -> Segment {
     let mut options = Options::default();
     options.timestamps = Some(Timestamps { value: clock, echo: 1 });
@@ -61,8 +61,8 @@ fn echo(clock: u32) -> Options {
 
 #[test]
 fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
-    // 25 segments are under way, 5 of them on the path and 20, or 120 ms, in its buffer: each is
-    // sent when the acknowledgement of the 25th before it arrives, and comes when that queue is gone.
+    // 25 segments are in flight, 5 of them on the path and 20, or 120 ms, in its buffer. Each is sent when the 25th before
+    // it is acknowledged, and arrives after the queue.
     let mut flow = AtReceiver::open(true);
     let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
     for n in 0..400 {
@@ -73,7 +73,7 @@ fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
 
 #[test]
 fn an_echo_that_a_device_keeps_at_the_handshakes_proves_no_pause() {
-    // Flights of ten, each behind the last one's acknowledgements. Their timestamps did not get there.
+    // Flights of ten segments, each sent after the acknowledgements of the previous one. The timestamps do not show that.
     let mut flow = AtReceiver::open(true);
     for n in 0..1000_u64 {
         flow.arrive(ROUND_TRIP * (n / 10 + 2) + n % 10, n as u32, 0);
@@ -83,7 +83,8 @@ fn an_echo_that_a_device_keeps_at_the_handshakes_proves_no_pause() {
 
 #[test]
 fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
-    // Four segments every 100 ms: 24 ms at the bottleneck, all sent when the last four are known.
+    // Four segments every 100 ms, which take 24 ms at the bottleneck. All are sent after the acknowledgements of the
+    // previous four.
     let mut flow = AtReceiver::open(true);
     let at = |n: u64| ROUND_TRIP + n / 4 * 100 + SPACING * (n % 4 + 1);
     for n in 0..200 {
@@ -94,7 +95,7 @@ fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
 
 #[test]
 fn data_that_comes_evenly_comes_as_fast_as_a_link_delivers_it() {
-    // As above, but nothing says that the sender had waited: the round trip seems to be 30 ms.
+    // As above, but without timestamps nothing shows that the sender waited: the RTT seems to be 30 ms.
     let mut flow = AtReceiver::open(false);
     let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
     for n in 0..400 {
@@ -105,7 +106,7 @@ fn data_that_comes_evenly_comes_as_fast_as_a_link_delivers_it() {
 
 #[test]
 fn flights_with_pauses_between_them_are_no_link_at_capacity() {
-    // Three segments each round trip, which could carry five: a window holds them.
+    // Three segments per round trip, which could carry five: a window holds the sender.
     let mut flow = AtReceiver::open(false);
     let at = |n: u64| ROUND_TRIP * (1 + n / 3) + SPACING * (n % 3 + 1);
     for n in 0..400 {
@@ -114,7 +115,8 @@ fn flights_with_pauses_between_them_are_no_link_at_capacity() {
     assert_ne!(flow.class(), Class::Bandwidth);
 }
 
-/// The receiver resets the connection 36 ms after its first packet; the sender, which never hears of it, tries twice more.
+/// The receiver resets the connection 36 ms after its first packet. The reset does not reach the sender, which retransmits
+/// twice more.
 #[test]
 fn a_receiver_that_reset_the_connection_did_not_fall_silent() {
     let told = |resets: bool| {

@@ -14,7 +14,7 @@ fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program(
         live.handle(Sample { at: Time::ZERO, ..start });
         let peer_window = Some(Bytes::new(window));
         live.handle(Sample { at: Time::ZERO + SECOND, busy: SECOND * 2, peer_window, ..start });
-        // The second after brings retransmissions and twice the data of any before.
+        // The next second brings retransmissions, and twice as much data as any before.
         live.handle(Sample {
             at: Time::ZERO + SECOND * 2,
             busy: SECOND * 3,
@@ -29,7 +29,7 @@ fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program(
 
 #[test]
 fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
-    // Of a connection that had moved data before, the first interval has no earlier rate.
+    // If a connection moved data before the first sample, the first interval has no earlier rate.
     for (moved, class) in [(0, Class::Opportunity), (1_000_000, Class::Bandwidth)] {
         let mut live = Live::default();
         for n in 0..2 {
@@ -46,8 +46,8 @@ fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
     }
 }
 
-/// Every ten seconds BBR keeps a cwnd of 4 for 200 ms and marks its rates as a program's, until they are delivered. The program has 100
-/// segments waiting.
+/// Every ten seconds BBR keeps a cwnd of 4 for 200 ms, and marks its rates as application-limited until this data is delivered.
+/// The program has 100 segments waiting.
 #[test]
 fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
     let usual = Sample { model_based: true, ..bulk() };
@@ -66,15 +66,13 @@ fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
         live.handle(Sample { at: Time::ZERO + SECOND, ..second });
         assert_eq!(live.recent().time(Class::Application), Duration::ZERO, "{name}");
     }
-    // A program with nothing that waits is the limit all the same.
+    // A program without waiting data is the limit all the same.
     let little = Sample { not_sent: Bytes::ZERO, queued: Bytes::new(4000), ..probing };
     assert_eq!(class(little), Class::Application);
 }
 
-/// 2.9 MB are 201 initial windows of ten segments: 8 round trips of 54 ms, and twice that is 0.9 s. It took 2.5 s, and 54 ms are more than
-/// 40 x 1.1 + 1.
-/// Bursts of a program that BBR paces at 350 kB/s, the rate that this program left it to measure: at each sample a part of one waits,
-/// and its acknowledgements come late.
+/// A program's bursts, which BBR paces at 350 kB/s, the rate that it measured with this program's data. At each sample a part of a
+/// burst waits, and its acknowledgements come late.
 #[test]
 fn the_rate_that_a_program_left_bbr_is_no_capacity() {
     let capacity = |starved| {
@@ -94,11 +92,13 @@ fn the_rate_that_a_program_left_bbr_is_no_capacity() {
         (live.evidence().capacity, live.evidence().sweet_spot())
     };
     assert_eq!(capacity(true), (None, None));
-    // A program with more to send shows it: 350 kB/s are 2.8 Mbit/s, and with 40 ms 14 kB.
+    // With a program that has more to send, the capacity shows: 350 kB/s is 2.8 Mbit/s, times 40 ms 14 kB.
     let (rate, spot) = (Rate::from_bits_per_second(2_800_000), Bytes::new(14_000));
     assert_eq!(capacity(false), (Some(rate), Some(spot)));
 }
 
+/// 2.9 MB are 201 initial windows of ten segments, which take slow start 8 round trips of 54 ms; twice that is 0.9 s. Here it took
+/// 2.5 s, and 54 ms is more than 40 x 1.1 + 1.
 #[test]
 fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
     let reading = Sample {
@@ -112,12 +112,12 @@ fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
         ..bulk()
     };
     assert_eq!(after(reading.busy, reading).limits().dominant(), Class::Bandwidth);
-    // In 0.5 s it may be.
+    // Within 0.5 s, slow start is possible.
     let early = Sample { busy: Duration::from_millis(500), ..reading };
     assert_eq!(after(early.busy, early).limits().dominant(), Class::Opportunity);
 }
 
-/// 20 Mbit/s for a second, then intervals between half of that and just above it: no interval is a quarter better than the best.
+/// 20 Mbit/s for a second, then intervals between half of that and just above it: no interval exceeds the best by a quarter.
 #[test]
 fn bbr_at_a_rate_that_varies_is_not_starting() {
     let mut live = Live::default();
@@ -153,9 +153,9 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     let verdict = live.period().verdict();
     assert_eq!(verdict.class, Class::Bandwidth);
     assert!(verdict.words.contains("as measured by bbr"), "{}", verdict.words);
-    // A smaller window would empty no queue.
+    // There is no queue that a smaller window could empty.
     assert_eq!(verdict.fix, "Only a faster path would help.");
-    // Its probes of the bandwidth last one RTT in eight, and queue a quarter of 40 ms.
+    // BBR's bandwidth probes last one RTT in eight, and add a queue of a quarter of 40 ms.
     let mut live = Live::default();
     for n in 0..17_u64 {
         let rtt = Duration::from_millis(if n % 8 == 7 { 50 } else { 40 });
@@ -165,13 +165,13 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     }
     let verdict = live.period().verdict();
     assert!(verdict.words.contains("there is no standing queue"), "{}", verdict.words);
-    // One that queues has its own words.
+    // A sender with a standing queue gets other words.
     let queued = Sample { model_based: true, rtt: Duration::from_millis(46), ..bulk() };
     let verdict = after_a_second(queued).period().verdict();
     assert!(verdict.words.contains("behind a standing queue"), "{}", verdict.words);
 }
 
-/// 1250 segments of 1000 bytes reach the peer in each second. A hole holds their acknowledgement back for one second.
+/// 1250 segments of 1000 bytes reach the peer in each second. A hole delays their acknowledgement for one second.
 #[test]
 fn acknowledgements_behind_a_hole_are_no_capacity() {
     let mut live = Live::default();
@@ -192,7 +192,7 @@ fn acknowledgements_behind_a_hole_are_no_capacity() {
     assert!(live.evidence().capacity.is_some());
 }
 
-/// The kernel timed a full send buffer for 40 % of the time; in the rest BBR paces data at the rate that the buffer let through.
+/// The kernel timed a full send buffer for 40 % of the time. In the rest, BBR paces data at the rate that the buffer allowed.
 #[test]
 fn a_send_buffer_that_shapes_bbrs_model_is_the_limit_of_the_rest() {
     let held = |buffer_limited| Sample { model_based: true, buffer_limited, ..bulk() };

@@ -9,7 +9,7 @@ use crate::bulk;
 
 const STEP: Duration = Duration::from_millis(100);
 
-/// A sender for five seconds; `now` gives the state at each sample, to which counters are added. A segment has 1000 bytes.
+/// A sender for five seconds. `now` gives the state at each sample, to which counters are added. A segment has 1000 bytes.
 fn sender(segments: impl Fn(u64) -> u64, now: impl Fn(u64) -> Sample) -> Live {
     let (mut live, mut delivered) = (Live::default(), 0);
     for n in 0..50 {
@@ -26,8 +26,8 @@ fn sender(segments: impl Fn(u64) -> u64, now: impl Fn(u64) -> Sample) -> Live {
 }
 
 proptest! {
-    /// A flight of `flight` segments stands behind a shaper of the host, 2304 bytes of memory each; the send buffer holds little
-    /// more, or half as much again. Tokens let the first interval be several times as fast.
+    /// `flight` segments wait behind a shaper in the host, with 2304 bytes of memory each. The send buffer holds little more, or
+    /// half as much again. Tokens allow a rate several times as high in the first interval.
     #[test]
     fn behind_a_shaper_of_the_senders_host_no_buffer_is_the_limit(
         flight in 10..200u32,
@@ -55,7 +55,7 @@ proptest! {
         let period = live.period();
         prop_assert_eq!(period.named().class, Class::Bandwidth, "{}", period.limits.words());
         prop_assert!(period.verdict().words.contains("sender's own device"), "{}", period.verdict().words);
-        // The same flight on the path, each 30 ms, with nothing in the device and no queue, fills the buffer.
+        // The same flight on the path, with an RTT of 30 ms, nothing in the device and no queue, fills the buffer.
         let on_path = |n: u64| {
             let rtt = Duration::from_millis(30);
             Sample { in_device: Bytes::ZERO, starved: false, rtt, rtt_min: rtt, ..state(n) }
@@ -64,7 +64,7 @@ proptest! {
         prop_assert_eq!(class, Class::SenderWindow);
     }
 
-    /// Without an account of the device: more data waits than is in flight, and cwnd has room for it.
+    /// Without the device's counters: more data waits than is in flight, and cwnd has room for it.
     #[test]
     fn data_that_waits_though_cwnd_and_buffer_have_enough_is_held_below_tcp(
         flight in 10..100u32,
@@ -84,7 +84,7 @@ proptest! {
         prop_assert_eq!(period.named().class, Class::Bandwidth, "{}", period.limits.words());
     }
 
-    /// While a queue stands, a rate varies from sample to sample; its best is not the path's capacity, but its mean is.
+    /// While a queue stands, the rate varies from sample to sample. The capacity is its mean, not its maximum.
     #[test]
     fn a_capacity_is_no_more_than_was_delivered(rates in prop::collection::vec(20..200u64, 50)) {
         let state = |_| Sample { rtt: Duration::from_millis(60), ..bulk() };
@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// Cross traffic's queue lengthens the round trip of a flow that sends all it has.
+    /// Cross traffic's queue lengthens the RTT of a flow that sends everything it has.
     #[test]
     fn a_program_that_sends_little_shows_no_capacity(unsent in 0..1000u64, segments in 1..200u64) {
         let state = |_| Sample {
@@ -113,7 +113,7 @@ proptest! {
         prop_assert_eq!(period.evidence.sweet_spot(), None);
     }
 
-    /// The peer's window holds the sender all the time, and brings a small part of itself per round trip.
+    /// The peer's window holds the sender all the time, and only a small part of it is delivered per RTT.
     #[test]
     fn a_window_that_brings_little_of_itself_is_read_slowly(
         window in 50_000..1_000_000u64,
@@ -127,7 +127,7 @@ proptest! {
             under_way: 5,
             ..bulk()
         };
-        // Samples come in step with the reader, or not: in some intervals nothing moves.
+        // Samples may be in step with the reader, so in some intervals nothing moves.
         let live = sender(|n| if (n + starts) % 2 == 0 { segments * 2 } else { 0 }, state);
         prop_assert_eq!(live.period().named().class, Class::ReceiverApplication);
     }

@@ -1,4 +1,4 @@
-//! The rules for live connections, each with the sample that must meet it.
+//! The rules for live connections, each with a sample that matches it.
 
 mod bbr;
 mod device;
@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A bulk sender in slow start: 10 Mbit/s at 40 ms, 50 kB under way, more in the buffer.
+/// A bulk sender in slow start: 10 Mbit/s at 40 ms, 50 kB in flight, more in the buffer.
 fn bulk() -> Sample {
     Sample {
         busy: SECOND,
@@ -35,7 +35,7 @@ fn bulk() -> Sample {
     }
 }
 
-/// A receiver of the same.
+/// The receiver of such data.
 fn receiver() -> Sample {
     Sample {
         received: Bytes::new(1_250_000),
@@ -49,12 +49,12 @@ fn receiver() -> Sample {
     }
 }
 
-/// Where the second between nothing and `sample` went.
+/// A connection sampled twice: without data, and one second later with `sample`.
 fn after_a_second(sample: Sample) -> Live {
     after(SECOND, sample)
 }
 
-/// Where the time between nothing and `sample` went.
+/// A connection sampled twice: without data, and `time` later with `sample`.
 fn after(time: Duration, sample: Sample) -> Live {
     let mut live = Live::default();
     live.handle(Sample {
@@ -88,9 +88,10 @@ fn each_circumstance_of_a_sender_has_its_class() {
         (Class::Application, Sample { busy: SECOND / 10, ..bulk() }),
         (Class::Application, Sample { not_sent: Bytes::ZERO, ..little }),
         (Class::Application, Sample { starved: true, ..little }),
-        // Less than a segment, which Nagle's algorithm holds back.
+        // Less than a segment waits, which Nagle's algorithm holds back.
         (Class::Application, Sample { not_sent: Bytes::new(900), ..little }),
-        // Of 250 kB two thirds are 166.7 kB: with less in the buffer, poll(2) finds the socket writable, and with more it does not.
+        // Two thirds of 250 kB are 166.7 kB. With less in the buffer, poll(2) reports the socket as writable; with more it does
+        // not.
         (
             Class::Application,
             Sample { not_sent: Bytes::ZERO, queued: Bytes::new(166_000), ..little },
@@ -107,8 +108,8 @@ fn each_circumstance_of_a_sender_has_its_class() {
         // 30 of 50 segments are in flight, and the buffer is full except for the data just acknowledged.
         (Class::SenderWindow, Sample { under_way: 30, not_sent: Bytes::new(20_000), ..bulk() }),
         (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
-        // As measured at 30 Mbit/s and 40 ms, in both senses: with SO_MAX_PACING_RATE, and with
-        // bbr, twice to eight times as much waits as is under way; with a small SO_SNDBUF nothing.
+        // As measured at 30 Mbit/s and 40 ms: with SO_MAX_PACING_RATE, and with bbr, two to eight times the data in flight waits.
+        // With a small SO_SNDBUF nothing waits.
         (
             Class::Pacing,
             Sample { under_way: 17, pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() },
@@ -118,7 +119,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
             Class::SenderWindow,
             Sample { under_way: 17, model_based: true, not_sent: Bytes::ZERO, ..bulk() },
         ),
-        // 60 ms are more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
+        // 60 ms is more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
         (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
         (Class::Bandwidth, Sample { rtt: slow, ..lost }),
         (Class::Congestion, lost),
@@ -130,8 +131,8 @@ fn each_circumstance_of_a_sender_has_its_class() {
     }
 }
 
-/// The kernel wakes a writer that its buffer stops when a third of it is free. 64 kB each 30 ms at an RTT of 45 ms leave 45 % to 85 %
-/// of a buffer of 150 kB in use, as measured.
+/// The kernel wakes a writer blocked by its buffer when a third of it is free. Writes of 64 kB every 30 ms at an RTT of 45 ms
+/// keep 45 % to 85 % of a buffer of 150 kB in use, as measured.
 #[test]
 fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
     let class = |used: [u64; 4]| {
@@ -159,7 +160,7 @@ fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
 
 #[test]
 fn a_loss_before_it_was_watched_limits_until_the_window_is_back() {
-    // A threshold of 40 segments is 0.7 of the window at the loss, which was 57.
+    // A threshold of 40 segments is 0.7 times the window at the loss, 57 segments.
     let old = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let class = |old: Sample| {
         let mut live = Live::default();
@@ -188,18 +189,18 @@ fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
         live.handle(Sample { at, received, receiver_rtt, ..receiver() });
         live.recent().dominant()
     };
-    // 125 kB in 100 ms; 40 ms are the least, and 60 a queue, which twelve readings without a pause prove.
+    // 125 kB in 100 ms. The min RTT is 40 ms; 60 ms is a queue, which twelve readings without a pause prove.
     pass(0, 0, 40);
     (1..12).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Unknown, "{n}"));
     (12..20).for_each(|n| assert_eq!(pass(n, 125_000 * n, 60), Class::Bandwidth, "{n}"));
     (20..30).for_each(|n| assert_eq!(pass(n, 125_000 * n, 44), Class::Bandwidth, "{n}"));
-    // At half of that it is something else that holds the sender.
+    // At half of that rate, something else holds the sender.
     let after: Vec<_> = (1..30).map(|n| pass(29 + n, 3_625_000 + 62_500 * n, 44)).collect();
     assert_eq!(after.last(), Some(&Class::Unknown));
 }
 
-/// 78 kB go in each round trip of 78 ms: of ten looks a tenth of a second apart seven find one more window than the time
-/// holds, or one less.
+/// 78 kB are sent in each round trip of 78 ms. Of ten samples 0.1 s apart, seven find one window more or less than the time can
+/// hold.
 #[test]
 fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
     let mut live = Live::default();
@@ -218,7 +219,7 @@ fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
     assert!(live.limits().share(Class::ReceiverWindow) > 0.8, "{:?}", live.limits());
 }
 
-/// 1250 segments of 1000 bytes in a second, times 40 ms. Without a queue, losses or a program may have set that rate.
+/// 1250 segments of 1000 bytes per second, times 40 ms. Without a queue, losses or a program may have set this rate.
 #[test]
 fn the_sweet_spot_is_the_capacity_times_the_shortest_round_trip() {
     let queued = Sample { rtt: Duration::from_millis(60), ..bulk() };
@@ -229,7 +230,7 @@ fn the_sweet_spot_is_the_capacity_times_the_shortest_round_trip() {
 #[test]
 fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
     let live = after_a_second(Sample {
-        // 800 kB in a second are less than the window allows, as they must be.
+        // 800 kB in a second must be less than the window allows.
         acked: Bytes::new(800_000),
         window_limited: SECOND,
         peer_window: Some(Bytes::new(65_535)),
@@ -252,10 +253,10 @@ fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
         let (at, rtt) = (Time::ZERO + SECOND * n, Duration::from_millis(ms));
         live.handle(Sample { at, acked: Bytes::new(1000 * n), rtt, ..bulk() });
     }
-    // Of 41, 90, 41 and 40, to 3 %; the first has no interval before it.
+    // The median of 41, 90, 41 and 40 ms, to 3 %. The first sample has no interval before it.
     let median = live.evidence().rtt.unwrap().as_secs_f64();
     assert!((median - 0.041).abs() < 0.041 * 0.03, "{median}");
-    // Idle, with a round trip that nothing measures any more.
+    // Idle, with an RTT that is no longer measured.
     let late = Sample { acked: Bytes::new(4000), rtt: Duration::from_millis(500), ..bulk() };
     (5..50).for_each(|n| live.handle(Sample { at: Time::ZERO + SECOND * n, ..late }));
     assert_eq!(live.evidence().rtt.unwrap().as_secs_f64(), median);
@@ -278,13 +279,13 @@ fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
     let verdict = LimitVerdict::new(&limits, &evidence);
     assert_eq!(verdict.class, Class::ReceiverWindow);
     assert!(verdict.fix.contains("from 150 kB to more than 162 kB"), "{}", verdict.fix);
-    // At the round trip that the sentence names: 20 Mbit/s x 45 ms = 112.5 kB.
+    // At the RTT in the sentence: 20 Mbit/s x 45 ms = 112.5 kB.
     evidence.capacity = Some(Rate::from_mbit_per_second(20));
     let fix = LimitVerdict::new(&limits, &evidence).fix;
     assert!(fix.contains("at least 225 kB"), "{fix}");
 }
 
-/// 200 bytes wait behind a segment of 200 in four of five samples; in the fifth nothing does.
+/// In four of five samples, 200 bytes wait behind a segment of 200 bytes; in the fifth, nothing waits.
 #[test]
 fn small_writes_that_nagles_algorithm_holds_are_named() {
     let verdict = |held: fn(u64) -> bool| {
@@ -311,8 +312,8 @@ fn small_writes_that_nagles_algorithm_holds_are_named() {
     assert!(!verdict(|n| n % 5 == 0).words.contains("Nagle"));
 }
 
-/// A full send buffer of 40 kB lets bursts of up to 300 segments go (measured on Linux 6.18 with writes of 64 kB). 4 MB/s at 40 ms are 160
-/// segments: a flight of 60 of them leaves the path idle, and one of 300 does not.
+/// A full send buffer of 40 kB allows bursts of up to 300 segments (measured on Linux 6.18 with writes of 64 kB). 4 MB/s at 40 ms
+/// are 160 segments: a flight of 60 leaves the path partly idle, and one of 300 does not.
 #[test]
 fn a_queue_that_drains_behind_a_full_send_buffer_is_of_bursts() {
     let judged = |low: u32| {
@@ -342,8 +343,8 @@ fn a_queue_that_drains_behind_a_full_send_buffer_is_of_bursts() {
     assert_eq!(judged(300), (Class::Bandwidth, Some(Rate::from_mbit_per_second(32))));
 }
 
-/// A program that writes 10 kB each 100 ms, on a path that others fill: the RTT stands at 60 ms, and the window is full. Of three
-/// samples one finds `waiting` bytes not yet sent.
+/// A program that writes 10 kB every 100 ms, on a path filled by other flows: the RTT is 60 ms, and the window is full. One of
+/// three samples finds `waiting` bytes not yet sent.
 fn paced_on_a_full_path(waiting: u64) -> Limits {
     let mut live = Live::default();
     for n in 0..60_u64 {
@@ -367,11 +368,12 @@ fn paced_on_a_full_path(waiting: u64) -> Limits {
 
 #[test]
 fn a_program_whose_data_all_leave_is_the_limit_whoever_fills_the_path() {
-    // All of 5 kB was written since the last sample. Of the 59 intervals only the second, in which one of two samples found data
-    // waiting, does not show that.
+    // All of the 5 kB was written since the last sample. Of 59 intervals, only the second does not show that, because one of the
+    // first two samples found data waiting.
     let share = paced_on_a_full_path(5000).share(Class::Application);
     assert!(share > 57.5 / 59.0, "{share}");
-    // 130 kB fill more than half of the buffer of 250 kB, and may stop the writer: a third of the intervals is the path's.
+    // 130 kB fill more than half of the buffer of 250 kB, and may block the writer: a third of the intervals is attributed to the
+    // path.
     let stopped = paced_on_a_full_path(130_000).share(Class::Bandwidth);
     assert!(stopped > 0.3, "{stopped}");
 }

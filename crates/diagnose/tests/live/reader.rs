@@ -8,7 +8,7 @@ use crate::{SECOND, after_a_second, bulk, class};
 
 #[test]
 fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
-    // Scale 10 allows 65,535 x 1024 = 67 MB; a small buffer advertises only its own size.
+    // Scale 10 allows 65,535 x 1024 = 67 MB, but a small buffer advertises only its own size.
     let small = Sample {
         window_limited: SECOND,
         peer_window: Some(Bytes::new(50_000)),
@@ -72,7 +72,7 @@ fn within_a_host_an_acknowledgement_waits_for_the_reader_alone() {
         live.recent().dominant()
     };
     assert_eq!(between([192, 0, 2, 1], full), Class::ReceiverApplication);
-    // A reader that waits for nothing has a small buffer only; and between hosts a queue takes time, too.
+    // A prompt reader merely has a small buffer, and between hosts a queue delays acknowledgements, too.
     let acked = Bytes::new(1_000_000_000);
     let read = Sample { rtt: Duration::from_micros(60), acked, ..full };
     assert_eq!(between([192, 0, 2, 1], read), Class::ReceiverWindow);
@@ -82,7 +82,7 @@ fn within_a_host_an_acknowledgement_waits_for_the_reader_alone() {
 
 #[test]
 fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_is_not() {
-    // Round trips of 40 ms: in 100 ms come two and a half windows.
+    // At an RTT of 40 ms, 100 ms bring two and a half windows.
     let judged = |windows: &[u64]| {
         let mut live = Live::default();
         let usual = windows[windows.len() - 1];
@@ -102,7 +102,7 @@ fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_
     let mut dips = [30_000; 30];
     (dips[9], dips[21]) = (1_500, 0);
     assert_eq!(judged(&dips), Class::ReceiverWindow);
-    // A steady reader leaves its window as small as its reads per RTT.
+    // With a steady reader, the window stays as small as the data read per RTT.
     let mut slow = [40_000; 30];
     slow[0] = 65_000;
     assert_eq!(judged(&slow), Class::ReceiverApplication);
@@ -110,17 +110,17 @@ fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_
 
 #[test]
 fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
-    // 200 kB each 40 ms are 5 MB in a second; 1.25 MB came.
+    // 200 kB every 40 ms are 5 MB in a second, but only 1.25 MB were delivered.
     let slow = Sample { window_limited: SECOND, peer_window: Some(Bytes::new(200_000)), ..bulk() };
     assert_eq!(class(slow), Class::ReceiverApplication);
     let read = Sample { peer_window: Some(Bytes::new(51_000)), ..slow };
     assert_eq!(class(read), Class::ReceiverWindow);
-    // A kernel that does not tell the window cannot show it.
+    // A kernel that does not report the window cannot show this.
     assert_eq!(class(Sample { peer_window: None, ..slow }), Class::ReceiverWindow);
 }
 
-/// The program reads in bursts: every other sample finds a window of 560 kB, and the others a closed one, 280 kB in the mean. At 40 ms
-/// these allow 7 MB/s, and the program reads 3 MB/s or less than half, or as much.
+/// The program reads in bursts: every other sample finds a window of 560 kB, and the others a closed one, 280 kB on average. At
+/// 40 ms this allows 7 MB/s. The program reads 3 MB/s, which is less than half, or all of it.
 #[test]
 fn a_window_that_opens_and_closes_is_full_of_unread_data_if_it_brings_less_than_itself() {
     let judged = |rate: u64| {
@@ -144,7 +144,7 @@ fn a_window_that_opens_and_closes_is_full_of_unread_data_if_it_brings_less_than_
 
 #[test]
 fn retransmissions_of_data_that_the_peer_dropped_are_its_programs() {
-    // 50 kB are under way when the peer takes its window back; each second 10 segments are retransmitted.
+    // 50 kB are in flight when the peer withdraws its window. 10 segments are retransmitted in each second.
     let started =
         Sample { outstanding: Some(Bytes::new(50_000)), slow_start_threshold: 30, ..bulk() };
     for (window, dropped) in [(20_000, true), (0, true), (49_990, false), (200_000, false)] {
@@ -162,7 +162,7 @@ fn retransmissions_of_data_that_the_peer_dropped_are_its_programs() {
         live.handle(repairing);
         let class = if dropped { Class::ReceiverApplication } else { Class::Congestion };
         assert_eq!(live.recent().dominant(), class, "{window}");
-        // Once all of it is acknowledged, the path lost what is retransmitted.
+        // Once all of it is acknowledged, retransmitted data was lost on the path.
         let arrived = Sample {
             at: Time::ZERO + SECOND * 3,
             busy: SECOND * 4,

@@ -11,12 +11,12 @@ fn each_circumstance_of_a_receiver_has_its_class() {
     let cases = [
         (Class::Unknown, receiver()),
         (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
-        // A sixteenth of the window is 62.5 kB; 25 kB arrive in 20 ms.
+        // A sixteenth of the window is 62.5 kB, and 25 kB arrive in 20 ms.
         (Class::ReceiverApplication, Sample { unread: Bytes::new(63_000), ..receiver() }),
         (Class::Unknown, Sample { unread: Bytes::new(62_000), ..receiver() }),
         // 1.25 MB/s x 40 ms = 50 kB.
         (Class::ReceiverWindow, Sample { window: Some(Bytes::new(51_000)), ..receiver() }),
-        // One reading cannot tell a queue from a sender that pauses.
+        // One reading cannot distinguish a queue from a sender that pauses.
         (Class::Unknown, Sample { receiver_rtt: Duration::from_millis(60), ..receiver() }),
         (Class::Congestion, Sample { out_of_order: 3, ..receiver() }),
     ];
@@ -38,7 +38,7 @@ fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
     }
     assert_eq!(live.side(), Side::Receiver);
     assert_eq!(live.limits().dominant(), Class::Opportunity);
-    // At a steady rate nobody starts.
+    // At a steady rate no sender is in slow start.
     for n in 1..20u64 {
         let at = Time::ZERO + Duration::from_millis(500 + 100 * n);
         let received = Bytes::new(40_000 * 31 + 640_000 * n);
@@ -47,8 +47,8 @@ fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
     }
 }
 
-/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms: a kernel with ticks of 1 ms tells them apart,
-/// and one with ticks of 10 ms does not.
+/// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms. A kernel with ticks of 1 ms distinguishes
+/// them, and one with ticks of 10 ms does not.
 #[test]
 fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
     let judged = |tick: u64, gap: u64| {
@@ -60,7 +60,7 @@ fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
                 receiver_rtt: Duration::from_millis(7),
                 rtt_min: Duration::from_millis(1),
                 tick: Duration::from_millis(tick),
-                // A sample finds any part of the pause.
+                // A sample may fall into any part of the pause.
                 last_arrival: Some(Duration::from_millis(n % 7 * gap / 6)),
                 window: Some(Bytes::new(6_000_000)),
                 ..receiver()
@@ -68,13 +68,13 @@ fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
         }
         live.limits().share(Class::Bandwidth)
     };
-    // The time before the queue was proven is the queue's, too.
+    // The time before the queue was proven is attributed to the queue, too.
     assert_eq!(judged(1, 0), 1.0);
     assert_eq!([judged(10, 0), judged(1, 6)], [0.0, 0.0]);
 }
 
-/// 64 kB each 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing does for 48 ms, which is what the kernel takes for a
-/// round trip. The path's is 20 ms.
+/// 64 kB every 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing arrives for 48 ms, which the kernel takes for the
+/// RTT. The path's RTT is 20 ms.
 #[test]
 fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
     let paused = |timestamps: bool, last_arrival: fn(u64) -> Option<u64>| {
@@ -96,7 +96,7 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
     let live = paused(true, Some);
     assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
     assert_eq!(live.evidence().sweet_spot(), None);
-    // The estimate is the pause, and only without pauses the path's round trip.
+    // The kernel's estimate is the pause. Only without pauses it is the path's RTT.
     let trip = |live: &Live| live.path_rtt().map(Duration::as_micros);
     assert_eq!([trip(&live), trip(&paused(true, |_| Some(0)))], [Some(20_000), Some(48_000)]);
     let verdict = LimitVerdict::new(live.limits(), &live.evidence());
@@ -107,14 +107,14 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
         verdict.words
     );
     assert!(verdict.words.contains("with pauses, in which the sender waits"), "{}", verdict.words);
-    // Without timestamps it is the time of a window; without the time of the latest arrival, no pause shows.
+    // Without timestamps, the estimate is the time of a window. Without the time of the latest arrival, no pause shows.
     for live in [paused(false, |_| Some(0)), paused(true, |_| None)] {
         assert_eq!(live.limits().time(Class::Bandwidth), Duration::ZERO);
     }
     assert!(paused(true, |_| Some(0)).limits().share(Class::Bandwidth) > 0.7);
 }
 
-/// 2 kB each 300 ms, which the kernel takes for the RTT. The path's is 40 ms.
+/// 2 kB every 300 ms, which the kernel takes for the RTT. The path's RTT is 40 ms.
 #[test]
 fn the_time_between_a_program_s_writes_is_no_round_trip() {
     let mut live = Live::default();
@@ -132,7 +132,8 @@ fn the_time_between_a_program_s_writes_is_no_round_trip() {
     assert_eq!((evidence.rtt, evidence.rtt_min), (None, Some(Duration::from_millis(40))));
 }
 
-/// The program sleeps, and reads all at once: every other reading finds nothing unread, and of the window of 1 MB 300 kB are left.
+/// The program sleeps, and then reads everything at once: every other sample finds nothing unread, and 300 kB of the window of 1
+/// MB are left.
 #[test]
 fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
     let judged = |smallest: u64| {
@@ -149,16 +150,16 @@ fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
         }
         live.limits().share(Class::ReceiverApplication)
     };
-    // But for the first four readings of 40.
+    // All but the first four of 40 readings.
     assert!(judged(300_000) > 0.85, "{}", judged(300_000));
-    // A window with room for more than it ever held does not hold the sender.
+    // A window larger than the data ever in it does not hold the sender.
     assert_eq!(judged(900_000), 0.0);
 }
 
 #[test]
 fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
     let mut live = Live::default();
-    // 100 kB are more than a sixteenth of the window, from one reading to the next a quarter of the time.
+    // 100 kB is more than a sixteenth of the window. In a quarter of the intervals, both samples find this much.
     for n in 0..40u64 {
         live.handle(Sample {
             at: Time::ZERO + Duration::from_millis(100) * n,
@@ -176,7 +177,7 @@ fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
 fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
     let mut live = Live::default();
     live.handle(Sample { at: Time::ZERO, received: Bytes::ZERO, ..receiver() });
-    // It sends requests of its own meanwhile.
+    // The receiver sends requests of its own meanwhile.
     let lossy = Sample { out_of_order: 3, segments: 12, ..receiver() };
     live.handle(Sample { at: Time::ZERO + SECOND, ..lossy });
     let words = LimitVerdict::new(live.limits(), &live.evidence()).words;
@@ -196,7 +197,7 @@ fn who_cannot_tell_at_the_receiving_end_is_sent_to_the_sending_one() {
 #[test]
 fn a_receiver_is_judged_by_its_own_window_and_not_by_its_peers() {
     let mut live = Live::default();
-    // The peer, to which nothing is sent, advertises less than this end ever does.
+    // No data is sent to the peer, which advertises less than this end ever does.
     let idle = Some(Bytes::new(10_000));
     for (n, window) in [(0, 100_000), (1, 1_000_000), (2, 50_000), (3, 0)] {
         live.handle(Sample {
@@ -214,7 +215,7 @@ fn a_receiver_is_judged_by_its_own_window_and_not_by_its_peers() {
     assert_eq!((evidence.min_window, evidence.zero_windows), (Some(Bytes::ZERO), 1));
 }
 
-/// 1.25 MB/s, which bring 50 kB in a round trip of 40 ms; the window takes 1 MB. Segments come every 0.8 ms, and the kernel's tick is 4 ms.
+/// 1.25 MB/s is 50 kB per RTT of 40 ms; the window allows 1 MB. Segments arrive every 0.8 ms, and the kernel's tick is `tick_ms`.
 fn without_limit(tick_ms: u64, rate: u64, gap: fn(u64) -> u64) -> LimitVerdict {
     let mut live = Live::default();
     for n in 0..100u64 {
@@ -236,7 +237,7 @@ fn a_receiver_that_is_no_limit_tells_how_data_come() {
     let expected = "The sender or the path limits the rate, not this receiver: its program reads in time, and only 50,000 bytes of its window \
                     of 1 MB arrive per RTT. Data arrives without pauses";
     assert!(steady.words.starts_with(expected), "{}", steady.words);
-    // It may be as fast as the link.
+    // The rate may be the link's.
     assert!(steady.fix.starts_with("If this is the rate of the link"), "{}", steady.fix);
     // Half of the samples find a pause of 20 ms.
     let pausing = without_limit(4, 1_250_000, |n| n % 2 * 20);
@@ -245,14 +246,14 @@ fn a_receiver_that_is_no_limit_tells_how_data_come() {
     assert!(pausing.fix.starts_with("Run sweetspot diagnose at the sender"), "{}", pausing.fix);
 }
 
-/// A sender with little to send that pauses every fifth time: neither can be told.
+/// A sender with little to send, found in a pause by every fifth sample: neither kind of arrivals is certain.
 #[test]
 fn a_few_pauses_show_neither_a_link_nor_a_sender_that_waits() {
     let some = without_limit(4, 1_250_000, |n| if n % 5 == 0 { 20 } else { 0 });
     assert!(!some.words.contains("pauses"), "{}", some.words);
 }
 
-/// Four segments of 1000 bytes take 0.8 s at 5 kB/s: no pause of 20 ms, half a round trip, would show.
+/// Four segments of 1000 bytes take 0.8 s at 5 kB/s, so a pause of 20 ms, half a round trip, would not show.
 #[test]
 fn a_trickle_is_not_taken_for_a_full_link() {
     let trickle = without_limit(4, 5_000, |_| 0);
@@ -270,7 +271,7 @@ fn a_receiver_does_not_count_retransmissions() {
     }
 }
 
-/// `holes` a second for twenty seconds, at `mbit` Mbit/s and 40 ms.
+/// `holes` per second for twenty seconds, at `mbit` Mbit/s and 40 ms.
 fn with_holes(mbit: u64, holes: u64) -> LimitVerdict {
     let mut live = Live::default();
     for n in 0..=200u64 {
@@ -285,9 +286,9 @@ fn with_holes(mbit: u64, holes: u64) -> LimitVerdict {
     live.period().verdict()
 }
 
-/// A hole a second at 4 Mbit/s is one in 500 segments, p = 0.002: Reno's rate is sqrt(1.5 / p) = 27 segments each 40 ms (5.5 Mbit/s).
-/// At 200 Mbit/s, p = 0.00004, it is 194 segments (39 Mbit/s), a fifth; CUBIC's window is 1.05 x (0.04 / p)^0.75 = 188 segments.
-/// Ten holes a second at 100 Mbit/s, p = 0.0008, allow Reno 43 segments (8.7 Mbit/s).
+/// One hole per second at 4 Mbit/s is one in 500 segments, p = 0.002: Reno's rate is sqrt(1.5 / p) = 27 segments per 40 ms (5.5
+/// Mbit/s). At 200 Mbit/s, p = 0.00004, it is 194 segments (39 Mbit/s), a fifth; CUBIC's window is 1.05 x (0.04 / p)^0.75 = 188
+/// segments. Ten holes per second at 100 Mbit/s, p = 0.0008, allow Reno 43 segments (8.7 Mbit/s).
 #[test]
 fn losses_are_the_limit_if_they_allow_about_the_rate_and_are_named_otherwise() {
     let frequent = with_holes(4, 1);
@@ -301,7 +302,7 @@ fn losses_are_the_limit_if_they_allow_about_the_rate_and_are_named_otherwise() {
     }
 }
 
-/// Its program stopped before it was watched, so that nothing moves any more.
+/// The receiving program stopped before the first sample, so no data moves.
 #[test]
 fn unread_data_are_the_receivers_whether_anything_moves_or_not() {
     let hung = Sample {
@@ -320,7 +321,7 @@ fn unread_data_are_the_receivers_whether_anything_moves_or_not() {
     assert!(verdict.words.contains("11.8 MB wait unread, and its window is closed"), "{verdict:?}");
 }
 
-/// After a download, a request gets no answer: the data that wait are the sender's.
+/// After a download, a request gets no answer: the waiting data is this end's own, as a sender.
 #[test]
 fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
     let still = |sample: Sample| {
@@ -334,7 +335,7 @@ fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
     assert_eq!(still(Sample { under_way: 1, ..receiver() }), Side::Sender);
 }
 
-/// A queue of 10 ms over 72 ms is more than 72 x 0.1 + 1, and more than two of the kernel's ticks of 4 ms. Twelve readings prove it.
+/// A queue of 10 ms over 72 ms exceeds 72 x 0.1 + 1 ms, and two of the kernel's ticks of 4 ms. Twelve readings prove it.
 #[test]
 fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
     let judged = |rtt: u64, timestamps: bool| {
@@ -355,18 +356,18 @@ fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
     };
     assert_eq!(judged(82, true).limits().share(Class::Bandwidth), 1.0);
     assert_eq!(judged(80, true).limits().share(Class::Unknown), 1.0);
-    // A tenth and a millisecond above the minimum are 80.2 ms.
+    // 10 % and 1 ms above the minimum is 80.2 ms.
     let bound = |rtt, timestamps| judged(rtt, timestamps).may_time_pauses();
     assert_eq!([bound(82, true), bound(80, true), bound(82, false)], [true, false, false]);
-    // Without timestamps it is the time in which a window arrived, which no round trip is.
+    // Without timestamps, the estimate is the time in which a window arrived, which is not an RTT.
     let untimed = judged(82, false);
     assert_eq!(untimed.limits().share(Class::Unknown), 1.0);
     assert_eq!(untimed.evidence().rtt, None);
     assert_eq!(untimed.path_rtt(), Some(Duration::from_millis(72)));
 }
 
-/// 34,752 bytes each 70 ms are 496 kB/s. Others' queue is 40 ms of that, and an empty path of 30 ms would hold 15 kB. The kernel would open
-/// an autotuned window to twice as much.
+/// 34,752 bytes per 70 ms is 496 kB/s. Cross traffic's queue is 40 ms of that, and an empty path of 30 ms would hold 15 kB. The
+/// kernel would open an autotuned window to twice as much.
 #[test]
 fn a_small_window_is_full_behind_a_queue_of_others() {
     let class = |window: u64, timestamps: bool| {
@@ -388,6 +389,6 @@ fn a_small_window_is_full_behind_a_queue_of_others() {
     };
     assert_eq!(class(34_752, true), Class::ReceiverWindow);
     assert_eq!(class(69_504, true), Class::Unknown);
-    // Without timestamps the estimate is the time in which a window arrives, whatever that is.
+    // Without timestamps, the estimate is the time in which a window arrives, whatever the RTT.
     assert_eq!(class(34_752, false), Class::Unknown);
 }

@@ -1,4 +1,4 @@
-//! Laws of the latest part of a connection's time.
+//! Invariants of judging the latest part of a connection's time.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,10 +9,10 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::{bulk, receiver};
 
-/// The window begins at a moment that is exact to half of a twentieth of its length.
+/// Possible beginnings of the window are a twentieth of its length apart, so its length is exact to half of this.
 const GRAIN: Duration = Duration::from_millis(500);
 
-/// The behaviour of a connection for a while.
+/// The behaviour of a connection during a phase.
 #[derive(Debug, Clone, Copy)]
 enum Doing {
     Nothing,
@@ -26,7 +26,7 @@ enum Doing {
         peer_window: u64,
     },
     ReadsLate,
-    /// Data from a standing queue, or from a sender that pauses for that time.
+    /// Receives data through a standing queue, or from a sender that pauses for `pause_ms`.
     Receives {
         rtt_ms: u64,
         pause_ms: u64,
@@ -83,7 +83,7 @@ fn next(last: &Sample, doing: Doing, ms: u64) -> Sample {
         Doing::FillsPeerWindow(window) => Sample {
             window_limited: last.window_limited + time,
             peer_window: Some(Bytes::new(window)),
-            // A window each 40 ms.
+            // A window every 40 ms.
             ..sent(window * ms / 40)
         },
         Doing::FillsSendBuffer => {
@@ -146,7 +146,7 @@ fn sliding() -> SlidingLive {
 }
 
 proptest! {
-    /// `top` and `diagnose` are one engine: for the same samples they name the same limit, with the same evidence.
+    /// `top` and `diagnose` share one engine: for the same samples they report the same limit and evidence.
     #[test]
     fn the_latest_part_of_a_short_time_is_all_of_it(history in history()) {
         let (mut window, mut all) = (sliding(), Live::default());
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// No time is lost or counted twice, also where a queue is proven long after it began.
+    /// No time is lost or counted twice, even if a queue is proven long after it began.
     #[test]
     fn the_latest_part_lasts_as_long_as_it_should(history in history()) {
         let mut window = sliding();
@@ -178,7 +178,7 @@ proptest! {
             before = sample.at;
             let period = window.period();
             prop_assert_eq!(period.limits.total(), period.evidence.lasted);
-            // After as long a rest it begins anew.
+            // After an idle time of this length, the window restarts.
             let moved = (sample.acked, sample.received);
             if moved != last {
                 (last, moved_at) = (moved, sample.at);
@@ -188,13 +188,13 @@ proptest! {
             let least = if rested || anew { interval } else { followed.min(OBSERVATION - GRAIN / 2) };
             anew = rested || (anew && period.evidence.lasted < OBSERVATION - GRAIN / 2);
             prop_assert!(period.evidence.lasted >= least, "{:?} is less than {least}", period.evidence.lasted);
-            // From a mark to the next one may take a grain and a sample's distance.
+            // Marks may be a grain plus a sample interval apart.
             let most = OBSERVATION + GRAIN / 2 + Duration::from_millis(1500);
             prop_assert!(period.evidence.lasted <= most.max(interval), "{:?}", period.evidence.lasted);
         }
     }
 
-    /// A limit that has ended is gone once the window has passed it, whatever came before.
+    /// A limit that has ended disappears once the window has passed it, whatever came before.
     #[test]
     fn a_finished_phase_leaves_the_window(before in history(), last in doing(), ms in 100..1000u64) {
         let shares = |history: &[(Doing, usize, u64)]| {
@@ -202,7 +202,7 @@ proptest! {
             samples(history).into_iter().for_each(|sample| window.handle(sample));
             window.period()
         };
-        // The queue of an earlier phase and a loss 30 s ago still shape what comes after.
+        // The queue of an earlier phase, and a loss in the last 30 s, still affect later verdicts.
         let enough = (60_000 / ms) as usize;
         let both = shares(&[&before[..], &[(last, enough, ms)]].concat());
         let own: &[Class] = match last {
@@ -220,14 +220,14 @@ proptest! {
         prop_assert_eq!(time, both.limits.total(), "{:?}", both.limits);
     }
 
-    /// Whatever it did before.
+    /// A connection without data is idle, whatever it did before.
     #[test]
     fn a_connection_on_which_nothing_moves_is_idle(before in history(), ms in 100..1000u64) {
         let mut window = sliding();
         samples(&before).into_iter().for_each(|sample| window.handle(sample));
         let mut last = *window.live().last().unwrap();
         let begun = last.at;
-        // From a mark to the next one may take a grain and a sample's distance.
+        // Marks may be a grain plus a sample interval apart.
         while last.at.since(begun) < OBSERVATION + GRAIN / 2 + Duration::from_millis(3000) {
             last = next(&last, Doing::Nothing, ms);
             window.handle(last);
@@ -236,7 +236,8 @@ proptest! {
     }
 }
 
-/// A window full for eight seconds, and ten without data after it: the share falls with time, and half way the verdict changes.
+/// A full window for eight seconds, and then ten seconds without data: the share falls with time, and the verdict changes
+/// halfway.
 #[test]
 fn the_verdict_changes_when_another_limit_has_most_of_the_window() {
     let mut window = sliding();
@@ -252,7 +253,7 @@ fn the_verdict_changes_when_another_limit_has_most_of_the_window() {
     assert!(classes[18..].iter().all(|class| *class == Class::Application), "{classes:?}");
 }
 
-/// Samples far apart: the last interval is all that can be judged.
+/// If samples are far apart, only the last interval can be judged.
 #[test]
 fn an_interval_longer_than_the_window_is_judged_whole() {
     let mut window = sliding();
@@ -264,7 +265,7 @@ fn an_interval_longer_than_the_window_is_judged_whole() {
     assert_eq!(period.named().class, Class::ReceiverWindow);
 }
 
-/// A minute without data, and then data that the peer's window holds: the rest before has no share.
+/// A minute without data, and then data limited by the peer's window: the idle time before has no share.
 #[test]
 fn data_after_a_long_rest_are_judged_by_themselves() {
     let mut window = sliding();
@@ -272,6 +273,6 @@ fn data_after_a_long_rest_are_judged_by_themselves() {
     samples(&history).into_iter().for_each(|sample| window.handle(sample));
     let period = window.period();
     assert_eq!(period.named().class, Class::ReceiverWindow, "{:?}", period.limits);
-    // The last second of the rest, and two of data.
+    // The last second of the idle time, and two seconds of data.
     assert!(period.evidence.lasted <= Duration::from_secs(3), "{}", period.evidence.lasted);
 }

@@ -1,4 +1,4 @@
-//! Buffers and windows that data come through in bursts.
+//! Buffers and windows that data pass in bursts.
 
 use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::{Live, Sample};
@@ -6,8 +6,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::{SECOND, after_a_second, bulk};
 
-/// 90 kB each 60 ms are 12 Mbit/s. The window swings between 90 and 30 kB as the reader empties the buffer in jumps; each sample, in
-/// step with it, finds 30 kB.
+/// 90 kB per 60 ms is 12 Mbit/s. The window varies between 90 and 30 kB, because the reader empties the buffer in jumps. Samples
+/// in step with the reader mostly find 61 kB.
 #[test]
 fn a_window_that_samples_find_at_its_lowest_still_accounts_for_its_rate() {
     let mut live = Live::default();
@@ -20,18 +20,19 @@ fn a_window_that_samples_find_at_its_lowest_still_accounts_for_its_rate() {
             busy: at,
             window_limited: at,
             rtt: Duration::from_millis(60),
-            // The first sample finds it open, and one in ten between the jumps.
+            // One sample in ten, including the first, finds the window open; the others find it partly filled.
             peer_window: Some(Bytes::new(if n % 10 == 0 { 90_000 } else { 61_000 })),
             ..bulk()
         });
     }
     let verdict = live.period().verdict();
     assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
-    // By Little's law 12 Mbit/s x 60 ms = 90 kB were in flight in the mean.
+    // By Little's law, 12 Mbit/s x 60 ms = 90 kB were in flight on average.
     assert!(verdict.words.contains("90,000 bytes at 60 ms allow 12.0 Mbit/s"), "{}", verdict.words);
 }
 
-/// The kernel timed the window as the limit, but no sample of it allows this rate: 12 Mbit/s x 60 ms = 90 kB are more than 60 kB.
+/// The kernel timed the window as the limit, but no sampled window allows this rate: 12 Mbit/s x 60 ms = 90 kB is more than 60
+/// kB.
 #[test]
 fn a_window_that_held_but_was_only_seen_smaller_is_named_without_a_size() {
     let sample = Sample {
@@ -49,8 +50,8 @@ fn a_window_that_held_but_was_only_seen_smaller_is_named_without_a_size() {
     assert!(verdict.fix.contains("look at Recv-Q"), "{}", verdict.fix);
 }
 
-/// A window of 40 kB that held half of the time at 20 ms, while 30 segments of 1 kB were lost and repaired. In one interval of 100 ms of
-/// 50 it was closed.
+/// A window of 40 kB that held the sender for half of the time at 20 ms, while 30 segments of 1 kB were lost and repaired. In one
+/// of 50 intervals of 100 ms it was closed.
 #[test]
 fn one_short_closure_beside_losses_does_not_make_the_reader_slow() {
     let mut live = Live::default();

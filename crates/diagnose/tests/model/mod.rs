@@ -1,4 +1,4 @@
-//! A model of connections and their captures, and damage that a capture can do to packets.
+//! A model of connections and their captures, and ways in which a capture can distort packets.
 
 use std::net::SocketAddr;
 
@@ -15,14 +15,14 @@ pub const RECEIVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
 pub struct Model {
     pub mss: u32,
     pub window: u32,
-    /// Microseconds from end to end.
+    /// One-way delay in microseconds.
     pub delay: u64,
     /// Microseconds that a segment occupies the bottleneck.
     pub spacing: u64,
-    /// Of 16 parts of the way, how many lie between the sender and the capture.
+    /// The capture point's distance from the sender, in sixteenths of the path.
     pub place: u64,
     pub rounds: u32,
-    /// The congestion window's first segments, and whether it doubles.
+    /// The initial congestion window in segments, and whether it doubles.
     pub first: u32,
     pub doubles: bool,
     /// The sender's pause after each round.
@@ -35,8 +35,8 @@ pub struct Model {
     pub handshake: bool,
 }
 
-/// A sender that always has data and loses none, to a receiver that always has room, captured at the sender from the
-/// handshake on.
+/// A sender that always has data, without losses, to a receiver with a window that is never full. The capture is
+/// at the sender and begins with the handshake.
 pub const PLAIN: Model = Model {
     mss: 1448,
     window: 0,
@@ -171,7 +171,7 @@ pub fn ack() -> Flags {
     Flags { ack: true, ..Flags::default() }
 }
 
-/// Damage that a capture can do to packets.
+/// Ways in which a capture can distort packets.
 #[derive(Debug, Clone)]
 pub enum Mutation {
     LeaveOut(Index),
@@ -183,9 +183,9 @@ pub enum Mutation {
     Coarse(u64),
     /// A packet's time is this many microseconds too early.
     Back(Index, u64),
-    /// 54 bytes of each packet: no options.
+    /// Only 54 bytes of each packet are captured, without options.
     Cut,
-    /// A network card merges packets that follow at once.
+    /// A network card merges packets that follow immediately.
     Merge(u64),
     /// The handshake and the packets after it are missing.
     Late(Index),
