@@ -1,4 +1,4 @@
-//! Captures that a stranger made: a small file must not make `diagnose` allocate much, whatever sizes it declares.
+//! Malicious captures: a small file must not make `diagnose` allocate much, whatever sizes it declares.
 
 use std::fs;
 use std::io::Write;
@@ -11,7 +11,7 @@ use sweetspot_trace::file::file_header;
 
 use super::{Tested, stderr};
 
-/// Runs `diagnose` with these options on `file`, with at most 1 GB of address space: beyond it an allocation aborts the program.
+/// Runs `diagnose` with these options on `file`, with at most 1 GB of address space. A larger allocation aborts the program.
 fn within_a_gigabyte(options: &str, file: &Path) -> std::io::Result<Output> {
     let script = format!("ulimit -v 1000000; exec \"$0\" diagnose {options} \"$1\"");
     let program = env!("CARGO_BIN_EXE_sweetspot");
@@ -43,19 +43,20 @@ fn large_window() -> Vec<u8> {
 /// One block of 40,000 matches in a window of 1 KiB: 80 kB become 5.2 GB. A decoder that ignores the block limit of 128 KiB
 /// keeps all of it until the block's end.
 fn large_block() -> Vec<u8> {
-    // No literals of its own (section 3.1.1.3.1.1).
+    // The block has no literals (section 3.1.1.3.1.1).
     let mut content = vec![0];
     // 40,000 = 0x7f00 + 7488 sequences; each of the three codes is the same in all of them (0b01_01_01_00).
     content.push(0xff);
     content.extend((40_000_u16 - 0x7f00).to_le_bytes());
     content.push(0b0101_0100);
-    // No literals, the last offset but one, and match code 52: 65,539 bytes and as many as its 16 bits say.
+    // No literals; offset code 0, which then means the second most recent offset; and match code 52: 65,539 bytes plus the
+    // value of its 16 extra bits.
     content.extend([0, 0, 52]);
     content.extend(vec![0xff; 2 * 40_000]);
-    // The bit stream is read from its end, which a 1 marks.
+    // The bit stream is read from its end, marked by a 1.
     content.push(1);
     let mut file = frame(0);
-    // Before it eight bytes as they are, as the first match is at distance 4.
+    // Eight raw bytes precede the block, because the first match is at distance 4.
     file.extend(block(false, 0, 8));
     file.extend([0; 8]);
     file.extend(block(true, 2, content.len() as u32));
@@ -75,7 +76,7 @@ fn empty_lines(count: usize) -> std::io::Result<Vec<u8>> {
 fn a_small_capture_costs_no_more_memory_than_a_large_one() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("capture");
-    // A section with a block, and a packet with a record, that declare 2 GB (pcapng, pcap).
+    // A pcapng block and a pcap record that declare 2 GB.
     let mut section = vec![0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 0x80, 0x4d, 0x3c, 0x2b, 0x1a];
     section.extend([0; 64]);
     let mut packet = file_header(u32::MAX).to_vec();

@@ -1,4 +1,4 @@
-//! Captures as they lie about, and the page on one.
+//! Captures as users have them, in files, directories and pipes, and the page on a capture.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use sweetspot_units::{Duration, Time};
 
 use super::{Tested, stderr, stdout, sweetspot};
 
-/// A packet of TCP behind IPv4 and Ethernet, from this port to that.
+/// An Ethernet frame with a TCP segment over IPv4, from the first port to the second.
 fn packet(ports: [u16; 2], seq: u32, ack: u32, payload: usize) -> Vec<u8> {
     let mut frame = vec![2; 12];
     frame.extend([8, 0, 0x45, 0]);
@@ -55,7 +55,7 @@ fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
     gzip.finish()?;
     let whole = capture();
     let (first, second) = whole.split_at(whole.len() / 2);
-    // As zstd appends: two frames.
+    // Two frames, as appended by the zstd program.
     let level = ruzstd::encoding::CompressionLevel::Fastest;
     let frames = [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
     fs::write(at("zstd"), frames.concat())?;
@@ -76,21 +76,21 @@ fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
 fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
-    // Stored and not deflated: a byte of the file is one of the capture.
+    // Stored, not deflated: each byte of the file is a byte of the capture.
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
     gzip.write_all(&capture())?;
     let compressed = gzip.finish()?;
     fs::write(at("half.gz"), &compressed[..compressed.len() / 2])?;
-    // Of 11,424 bytes 5,708 and gzip's 15: a header of 24, four pairs of 1,140, and the fifth segment of 1,070.
+    // gzip's 15 bytes, and 5,708 of 11,424 bytes: a header of 24, four pairs of 1,140, and the fifth segment of 1,070.
     fs::write(at("head.gz"), &compressed[..30])?;
-    // Two frames of 5,712 bytes, and the second is cut in the middle; its first five segments are whole.
+    // Two frames of 5,712 bytes. The second one is cut in the middle, after five complete segments.
     let capture = capture();
     let (first, second) = capture.split_at(capture.len() / 2);
     let level = ruzstd::encoding::CompressionLevel::Fastest;
     let [first, second] =
         [first, second].map(|part| ruzstd::encoding::compress_to_vec(part, level));
     fs::write(at("half.zst"), [&first[..], &second[..second.len() / 2]].concat())?;
-    // One frame of two blocks, as blocks hold 128 KiB: the first has all ten segments, the second is cut.
+    // One frame of two blocks, because a block holds 128 KiB. The first has all ten segments, the second is cut.
     let packet = noise(200_000);
     let header = [[0; 4], [0; 4], 200_000_u32.to_le_bytes(), 200_000_u32.to_le_bytes()].concat();
     let long =
@@ -147,7 +147,7 @@ fn a_directory_is_its_captures_by_name() -> Tested {
     Ok(())
 }
 
-/// Neither content is a capture's, and only one name is.
+/// Files with a capture's name are listed with an error. Other files that are not captures are skipped.
 #[test]
 fn a_file_of_a_directory_that_cannot_be_read_as_a_capture_is_named() -> Tested {
     let dir = tempfile::tempdir()?;
@@ -213,8 +213,8 @@ fn what_a_kernel_said_is_judged_like_a_live_connection() -> Tested {
     Ok(())
 }
 
-/// Bursts of twenty segments each 80 ms, which leave a bottleneck every 0.2 ms; each packet with
-/// whether it is data, when in microseconds.
+/// Bursts of twenty segments every 80 ms, spaced by a bottleneck at 0.2 ms. For each packet: its time in microseconds,
+/// whether it is data, and its frame.
 fn bursts() -> Vec<(u64, bool, Vec<u8>)> {
     let mut packets = Vec::new();
     for n in 0..1000u32 {
@@ -247,13 +247,13 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     let output = sweetspot(&["diagnose", &at("bursts.pcap"), "--scenario", &at("path.toml")])?;
     assert!(output.status.success(), "{}", stderr(&output));
     let text = fs::read_to_string(at("path.toml"))?;
-    // 1,040 bytes each 0.2 ms are 41.6 Mbit/s; rates are kept to 3 %.
+    // 1,040 bytes per 0.2 ms is 41.6 Mbit/s; rates are kept to 3 %.
     let rate =
         text.lines().find_map(|line| line.strip_prefix("rate = \"")?.strip_suffix("bit/s\""));
     let rate: f64 = rate.ok_or("no rate")?.parse()?;
     assert!((40e6..43.5e6).contains(&rate), "{text}");
     assert!(text.contains("rtt = \"80000us\""), "{text}");
-    // It may have been edited since.
+    // The file may have been edited since it was written.
     fs::write(at("path.toml"), "edited")?;
     let again = ["diagnose", &at("bursts.pcap"), "--scenario", &at("path.toml")];
     let refused = sweetspot(&again)?;
@@ -265,14 +265,14 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
     let settings = ["--set", "duration=2s", "--set", "warmup=1s"];
     let output = sweetspot(&[&["run", &at("path.toml")][..], &settings].concat())?;
     assert!(output.status.success(), "{}", stderr(&output));
-    // Ten segments are no path.
+    // Ten segments are too few to show a path.
     fs::write(at("short.pcap"), capture())?;
     let page = ["--html", &at("page.html")];
     let scenario = ["diagnose", &at("short.pcap"), "--scenario", &at("none.toml")];
     let output = sweetspot(&[&scenario[..], &page].concat())?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("capacity is not known"), "{}", stderr(&output));
-    // The report and the page are there all the same.
+    // The report and the page are written nevertheless.
     assert!(stdout(&output).contains("192.0.2."), "{}", stdout(&output));
     assert!(fs::read_to_string(at("page.html"))?.contains("short.pcap"));
     assert!(!fs::exists(at("none.toml"))?);
@@ -284,7 +284,7 @@ fn captures_at_both_ends_say_what_was_lost_between_them() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("sender.pcap"), written(bursts()))?;
-    // 10 ms away, with a clock that is 5 s ahead; the eighth segment does not get there.
+    // The second capture is 10 ms away, and its clock is 5 s ahead. The eighth segment does not arrive.
     let moved = bursts().into_iter().enumerate().filter(|(n, _)| *n != 14).map(|(_, packet)| {
         let (at, data, frame) = packet;
         (if data { at + 5_010_000 } else { at + 4_990_000 }, data, frame)
@@ -314,7 +314,7 @@ fn a_capture_that_is_being_written_is_followed_to_its_end() -> Tested {
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
     let mut said = String::new();
-    // The second half comes when the first has been told of.
+    // The second half is written after the first has been reported.
     output.read_line(&mut said)?;
     fs::OpenOptions::new().append(true).open(&file)?.write_all(second)?;
     output.read_to_string(&mut said)?;
@@ -334,7 +334,8 @@ fn what_is_no_device_and_no_file_cannot_be_followed() -> Tested {
     Ok(())
 }
 
-/// A typical paste: one reading of `ss -ti`, without a time. Of 9 s with data in flight the peer's window limited 8.9 s.
+/// A typical paste: one reading of `ss -ti`, without a time. The peer's window was the limit for 8.9 of 9 s with data in
+/// flight.
 const PASTED: &str = "\
 State Recv-Q Send-Q  Local Address:Port   Peer Address:Port
 ESTAB 0      565160      192.0.2.1:40001     192.0.2.2:https
@@ -359,7 +360,8 @@ fn a_paste_of_ss_is_recognised_on_standard_input_and_in_a_file() -> Tested {
     Ok(())
 }
 
-/// Connections of as many segments as their port is above 40,000, one each 100 ms, acknowledged after 20 ms.
+/// Connections from these ports, with as many segments as the port exceeds 40,000, one every 100 ms, acknowledged after
+/// 20 ms.
 fn parallel(ports: std::ops::RangeInclusive<u16>) -> Vec<u8> {
     let mut packets = Vec::new();
     for port in ports {
@@ -385,7 +387,7 @@ fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
     let details = |text: &str| text.lines().filter(|line| line.contains(" -> ")).count();
     assert_eq!(details(&text), 3, "{text}");
     assert!(text.contains("--flows 5 shows those of all"), "{text}");
-    // Each has the same remark on its missing handshake.
+    // All have the same remark on the missing handshake.
     assert_eq!(text.matches("the handshake is not in the capture").count(), 1, "{text}");
     let all = stdout(&sweetspot(&["diagnose", &file, "--flows", "5"])?);
     assert_eq!(details(&all), 5, "{all}");
@@ -401,7 +403,7 @@ fn captures_are_said_to_share_a_connection_or_not_to() -> Tested {
     fs::write(at("one"), parallel(40_010..=40_011))?;
     fs::write(at("two"), parallel(40_011..=40_012))?;
     fs::write(at("other"), parallel(40_013..=40_013))?;
-    // Three of its packets: too few to compare clocks.
+    // Only three packets of the connection: too few to compare clocks.
     let mut short = parallel(40_011..=40_011);
     short.truncate(24 + 3 * (16 + 54) + 2 * 1000);
     fs::write(at("short"), short)?;

@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use super::{Tested, stdout, sweetspot};
 
-/// One program at a time: tests must not see each other's connections.
+/// Serialises the tests: they must not see each other's connections.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Says that it is over, also when a test fails: the writer would go on for ever.
+/// Stops the writer when dropped, even if a test fails. Otherwise it would run forever.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -22,7 +22,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Runs `look` while a program of ours writes a little, pauses, and writes again.
+/// Runs `look` while this process writes a little data every 20 ms.
 fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Tested {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
@@ -84,7 +84,8 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
     })
 }
 
-/// The receiver's end, too, has what the sender's counters show: `diagnose` reports one connection, and the sender knows more.
+/// Both ends have the limit that the sender's counters show: `diagnose` reports one connection, from the sender, which knows
+/// more.
 #[test]
 fn top_names_the_limit_that_diagnose_names() -> Tested {
     while_somebody_writes_slowly(|socket| {
@@ -108,7 +109,7 @@ fn a_filter_takes_the_words_of_the_table_and_of_json() -> Tested {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut near = TcpStream::connect(listener.local_addr()?)?;
-    // Nobody reads.
+    // No program reads the data.
     let (_far, _) = listener.accept()?;
     near.set_nonblocking(true)?;
     while near.write(&[0; 65_536]).is_ok() {}
@@ -143,7 +144,7 @@ fn a_recording_is_judged_like_what_was_recorded() -> Tested {
     })
 }
 
-/// An existing file keeps its content.
+/// An existing file is not overwritten.
 #[test]
 fn a_recording_leaves_an_existing_file_as_it_is() -> Tested {
     let dir = tempfile::tempdir()?;
@@ -163,7 +164,7 @@ fn a_tap_says_what_limits_what_passes_it() -> Tested {
     tap_says_what_limits("lo")
 }
 
-/// A packet on loopback leaves and arrives there; it counts once.
+/// A packet on loopback leaves and arrives on the same device, but must be counted once.
 #[test]
 fn a_tap_of_all_devices_says_what_limits_what_passes_one() -> Tested {
     tap_says_what_limits("any")
@@ -187,7 +188,7 @@ fn tap_says_what_limits(device: &str) -> Tested {
             list.into_iter().find(|flow| flow["source"] == end.as_str())
         };
         let recent = tables.last().and_then(|table| ours(&table["connections"]));
-        // A kilobyte each 20 ms are 0.4 Mbit/s.
+        // A kilobyte every 20 ms is 0.4 Mbit/s.
         let rate = recent.and_then(|flow| flow["goodput_bps"].as_f64()).unwrap_or(0.0);
         assert!((1e5..1e6).contains(&rate), "{rate}");
         let flow = ours(&report["flows"]).ok_or("not in the report")?;

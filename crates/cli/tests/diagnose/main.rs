@@ -1,4 +1,4 @@
-//! `diagnose` and `top` as their users meet them.
+//! Tests of the commands `diagnose` and `top`.
 
 mod hostile;
 mod inputs;

@@ -8,7 +8,7 @@ use sweetspot_units::Duration;
 
 use super::{Tested, stderr, sweetspot};
 
-/// A download over loopback by one process, that pauses now and then.
+/// A download over loopback within one process, with occasional pauses.
 const SELF: &str = "\
 import socket, threading, time
 listener = socket.socket(); listener.bind(('127.0.0.1', 7777)); listener.listen()
@@ -18,14 +18,14 @@ def read():
 threading.Thread(target=read, daemon=True).start()
 while True: far.sendall(bytes(2000)); time.sleep(0.02)";
 
-/// A namespace with a name and a process in it; both end with this.
+/// A named network namespace with a process in it. Dropping the value removes both.
 struct Namespace {
     name: String,
     process: Child,
 }
 
 impl Namespace {
-    /// `None`, with a word why, where this user may not make namespaces.
+    /// `None`, with the reason as a message, if this user may not create namespaces.
     fn new(test: &str) -> std::io::Result<Option<Namespace>> {
         let name = format!("sweetspot-{test}-{}", std::process::id());
         let ip = |arguments: &[&str]| Command::new("ip").args(arguments).output();
@@ -39,7 +39,7 @@ impl Namespace {
         ip(&["-n", &name, "link", "set", "lo", "up"])?;
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &name, "python3", "-c", SELF]).stdin(Stdio::null());
-        // A namespace without a process would stay behind.
+        // Remove the namespace if the process does not start.
         let process = command.spawn().inspect_err(|_| drop(ip(&["netns", "delete", &name])))?;
         Ok(Some(Namespace { name, process }))
     }
@@ -53,7 +53,8 @@ impl Drop for Namespace {
     }
 }
 
-/// Asks until the answer has the wanted content: the process has to begin first.
+/// Repeats the command until its output has the wanted content, because the process needs time to
+/// start.
 fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value, String> {
     let mut last = String::new();
     for _ in 0..20 {
@@ -73,7 +74,7 @@ fn a_device_of_another_namespace_is_followed() -> Tested {
     let Some(namespace) = Namespace::new("follow")? else { return Ok(()) };
     let arguments = ["diagnose", "--netns", &namespace.name, "--follow", "lo", "--for", "500ms"];
     let mut last = String::new();
-    // The process in it has to begin first.
+    // The process in the namespace needs time to start.
     for _ in 0..20 {
         let output = sweetspot(&arguments)?;
         last = String::from_utf8(output.stdout.clone())? + &stderr(&output);
@@ -86,7 +87,7 @@ fn a_device_of_another_namespace_is_followed() -> Tested {
 
 #[test]
 fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
-    // /sys remains the host's, which has no such device.
+    // /sys still shows the host's namespace, which has no such device.
     let script = "ip link add follow0 type veth peer name follow1 || exit 77; \
                   exec \"$0\" diagnose --follow follow0 --for 200ms";
     let mut command = Command::new("unshare");
@@ -107,14 +108,14 @@ fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
     let (name, pid) = (&namespace.name[..], namespace.process.id().to_string());
     let top = ["top", "--once", "--json", "--interval", "300ms", "--netns", name];
     let listed = ask(&top, "connections", |c| c["local"] == "127.0.0.1:7777")?;
-    // It is this host's process, wherever its connections are.
+    // The process belongs to this host, whatever the namespace of its connections.
     assert_eq!(listed["pid"].to_string(), pid);
     let sends = |flow: &Value| flow["source"] == "127.0.0.1:7777";
     let by_process = ["diagnose", &pid, "--for", "1s", "--json"];
     assert_eq!(ask(&by_process, "flows", sends)?["verdict"]["class"], "application");
     let by_address = ["diagnose", "127.0.0.1:7777", "--netns", name, "--for", "1s", "--json"];
     assert_eq!(ask(&by_address, "flows", sends)?["verdict"]["class"], "application");
-    // Here there is no such connection.
+    // This namespace has no such connection.
     let output = sweetspot(&["diagnose", "127.0.0.1:7777", "--for", "1s"])?;
     assert!(stderr(&output).contains("no TCP connection here"), "{}", stderr(&output));
     Ok(())

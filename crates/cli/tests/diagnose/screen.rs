@@ -1,4 +1,4 @@
-//! `top` on a terminal, which `script(1)` makes.
+//! `top` on a terminal created by `script(1)`.
 
 use std::fs;
 use std::io::Write;
@@ -14,20 +14,20 @@ use sweetspot_units::Duration;
 
 use super::Tested;
 
-/// The escape sequence that a terminal gets at the end: back to the previous screen.
+/// The escape sequence that returns a terminal to the previous screen at the end.
 const BACK: &str = "\x1b[?1049l";
 
-/// Ends with the test, whatever comes of it.
+/// Killed when the test ends, even if it fails.
 struct Terminal(Child);
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // One that has ended needs nothing.
+        // Fails if it has already ended.
         let _ = self.0.kill().and_then(|()| self.0.wait());
     }
 }
 
-/// Waits for something that comes sooner or later.
+/// Waits until `look` finds something, for at most a minute.
 fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T, String> {
     let patience = clock::now() + Duration::from_secs(60);
     while clock::now() < patience {
@@ -39,15 +39,15 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T, Str
     Err(format!("{what} never came"))
 }
 
-/// The process `top` below `terminal`.
+/// The PID of `top`, a descendant of `terminal`.
 fn top(terminal: &Child) -> Option<u32> {
     let named = |pid: &u32| Process::read(*pid).is_ok_and(|p| p.name == "sweetspot");
     family(terminal.id()).into_iter().find(named)
 }
 
-/// `top` with these arguments on a terminal of `columns` columns; its output goes to `seen`.
+/// Runs `top` with these arguments on a terminal with `columns` columns. Its output goes to `seen`.
 fn on_terminal(columns: u16, arguments: &str, seen: &Path) -> Option<Terminal> {
-    // It has no size where there is no terminal around it.
+    // script(1) takes the size from its own terminal, which the test may lack.
     let program = env!("CARGO_BIN_EXE_sweetspot");
     let command = format!("stty rows 24 cols {columns}; exec {program} top {arguments}");
     let mut script = Command::new("script");
@@ -62,7 +62,7 @@ fn on_terminal(columns: u16, arguments: &str, seen: &Path) -> Option<Terminal> {
     }
 }
 
-/// A download by another process, for as long as this is kept; and the server's port.
+/// A download by another process until the value is dropped, and the server's port.
 fn download() -> std::io::Result<(Terminal, u16)> {
     const CLIENT: &str = "import socket, sys\n\
         s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n\
@@ -72,7 +72,7 @@ fn download() -> std::io::Result<(Terminal, u16)> {
     let client = Command::new("python3").args(["-c", CLIENT, &port.to_string()]).spawn()?;
     let (mut stream, _) = listener.accept()?;
     thread::spawn(move || {
-        // Some 40 MB/s, until the client is gone.
+        // About 40 MB/s, until the client is gone.
         while stream.write_all(&[7; 65536]).is_ok() {
             clock::sleep_until(clock::now() + Duration::from_micros(1600));
         }
@@ -94,7 +94,8 @@ fn a_connection_is_explained_tuned_and_let_go_by_a_key_each() -> Tested {
     wait_for("the row", || text().contains(&port.to_string()).then_some(()))?;
     press("d")?;
     wait_for("the explanation", || text().contains("do:").then_some(()))?;
-    // The terminal gets only cells that change: over the table, the words below come whole.
+    // The terminal receives only changed cells. The words below replace the table, so they arrive
+    // completely.
     press("d")?;
     press("t")?;
     let on = || ["Tuning,", "removes", "permission"].iter().any(|word| text().contains(word));
@@ -122,7 +123,7 @@ fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
     let text = || String::from_utf8_lossy(&fs::read(&seen).unwrap_or_default()).into_owned();
     wait_for("the table", || text().contains("limited by").then_some(()))?;
     Signal::TERMINATE.send(wait_for("top", || top(&terminal.0))?);
-    // 128 + 15.
+    // 128 + SIGTERM (15).
     assert_eq!(terminal.0.wait()?.code(), Some(143));
     assert!(text().contains(BACK), "{:?}", text());
     Ok(())
@@ -138,7 +139,7 @@ fn without_a_terminal_top_records_until_it_is_told_to_end() -> Tested {
     let mut top = Terminal(top.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
     let end = format!("127.0.0.1:{port}");
     let recorded = || fs::read_to_string(&file).unwrap_or_default().matches(&end).count();
-    // The connection's two ends are two lines, with both addresses in each.
+    // Each of the connection's ends has a line, with both addresses.
     wait_for("two readings", || (recorded() > 4).then_some(()))?;
     Signal::TERMINATE.send(top.0.id());
     assert!(!top.0.wait()?.success());

@@ -2,7 +2,7 @@ use std::fs;
 
 use super::{Tested, stderr, stdout, sweetspot};
 
-/// Runs `diagnose` with bad input: one line that has `words`, and exit code `code`.
+/// Runs `diagnose` with bad input. It must print one line that contains `words`, and exit with `code`.
 fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
     let output = sweetspot(&[&["diagnose"], arguments].concat())?;
     let stderr = stderr(&output);
@@ -45,9 +45,9 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     refused(&["192.0.2.7:99999"], 2, "expected a port from 0 to 65535, not 99999")?;
     refused(&["192.0.2.7"], 2, "nor a file or a directory; expected HOST:PORT; write it")?;
     refused(&[], 2, "a capture or a paste of ss (FILE), --file or --follow")?;
-    // No process has a number beyond the kernel's limit of 2^22.
+    // No PID exceeds the kernel's limit of 2^22.
     refused(&["8388608"], 1, "there is no process 8388608")?;
-    // A number alone is a process; the kernel's own threads have the lowest numbers, and no connections.
+    // A number alone is a PID. The lowest ones belong to kernel threads, which have no connections.
     if !std::path::Path::new("/proc/65535").exists() {
         refused(&["65535"], 1, "for port 65535, name the host, too: 192.0.2.7:65535")?;
     }
@@ -63,7 +63,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     Ok(())
 }
 
-/// `--help` names the time that a verb judges.
+/// `--help` gives the time over which each verb judges.
 #[test]
 fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
     let top =
@@ -77,7 +77,7 @@ fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
 
 #[test]
 fn standard_input_is_called_by_its_name() -> Tested {
-    // A file header of pcap, and half of one.
+    // A complete pcap file header, and half of one.
     let header = sweetspot_trace::file::file_header(2000);
     for (input, words) in [
         (&b"not a capture at all"[..], "expected a capture"),
@@ -123,7 +123,7 @@ fn a_process_without_connections_is_named() -> Tested {
 fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("cut.pcap");
-    // A header and an ARP packet of 28 bytes behind Ethernet's 14, then half a record.
+    // A header, an ARP packet of 14 + 28 bytes over Ethernet, and half a record.
     let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     capture.extend([0; 8]);
     capture.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
