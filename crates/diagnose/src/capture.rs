@@ -132,8 +132,8 @@ struct Whole {
     trains_tell: bool,
     /// Whether data arrived as evenly as from a link, at a place where a queue before that link cannot be seen.
     evenly: bool,
-    /// Whether writes of different sizes came at the mean rate of all data, so that a program does not cause the time between
-    /// them.
+    /// Whether pieces of different sizes, as captured before segmentation offload, came at the mean rate of all data. A program
+    /// does not cause such gaps.
     paced: bool,
     /// The window that flights fill, if the capture lacks the window scale but the flights determine it.
     filled: Option<Bytes>,
@@ -191,7 +191,7 @@ fn comes_evenly(stream: &Stream) -> bool {
     unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
 }
 
-/// Whether writes are paced, and this pace accounts for almost all of the time.
+/// Whether pieces of different sizes are paced, and this pace accounts for almost all of the time.
 fn is_paced(stream: &Stream, goodput: Rate) -> bool {
     stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL))
 }

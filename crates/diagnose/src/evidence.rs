@@ -58,7 +58,7 @@ pub enum Failure {
 /// small, or if unread data fill a large buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reader {
-    /// It cannot be told.
+    /// The evidence does not show it.
     #[default]
     Unknown,
     /// It reads in time: the window never shrank from the beginning on, or almost no data stayed unread.
@@ -71,7 +71,7 @@ pub enum Reader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Arrivals {
-    /// It cannot be told.
+    /// The evidence does not show it.
     #[default]
     Unknown,
     /// Mostly without pauses, as a full link, a shaper or a pacing sender spaces data.
@@ -180,7 +180,8 @@ pub struct Evidence {
     pub failure: Option<Failure>,
     /// The segments are evenly spaced, as by a link, a shaper or a pacing sender.
     pub even: bool,
-    /// Writes of different sizes each take the time that their bytes need at the flow's mean rate, as behind a shaper or pacing.
+    /// Pieces of different sizes, as captured before segmentation offload, each take the time that their bytes need at the
+    /// flow's mean rate, as from a shaper or a pacing sender.
     pub paced: bool,
     /// The largest flight in bursts that followed small messages from the receiver: a window above TCP.
     pub granted: Option<Bytes>,

@@ -1,5 +1,4 @@
-//! Invariants of verdicts on any capture: of connections from a small model, and of the same with packets missing, duplicated,
-//! late or out of order.
+//! Invariants of verdicts on captures from a small model, with and without missing, duplicated, late or reordered packets.
 
 mod model;
 

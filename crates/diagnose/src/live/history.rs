@@ -109,7 +109,7 @@ pub struct ConnectionHistory {
     pub buffer_was_full: bool,
     /// One bit per recent sample of a sender, the newest lowest: whether at least half of the send buffer was free.
     pub half_free: u16,
-    /// One bit per sample likewise: whether the program had no more to send.
+    /// One bit per recent sample of a sender, the newest lowest: whether the program had no more to send.
     pub sent_all: u16,
     /// The largest number of bytes in flight.
     pub largest_flight: Bytes,

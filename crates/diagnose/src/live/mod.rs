@@ -405,8 +405,8 @@ impl Sample {
     }
 
     /// Whether most of the data in flight is in this host's queues below TCP, so that the device, or a shaper on it, is slower
-    /// than the path. Packets occupy up to twice their payload in memory, so bytes equal to the flight are at least half of its
-    /// packets. Packets that wait for their pacing time count, too, but do not lengthen the RTT.
+    /// than the path. Packets occupy more memory than their payload: an amount of memory equal to the flight holds half of its
+    /// packets or more. Packets that wait for their pacing time count, too, but do not lengthen the RTT.
     fn queues_in_device(&self) -> bool {
         self.queues(QUEUE) && self.in_device >= self.mss * u64::from(self.under_way.max(1))
     }

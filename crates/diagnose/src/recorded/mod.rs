@@ -26,7 +26,8 @@ pub struct Recording {
     pub ends: [SocketAddr; 2],
     /// The samples, oldest first.
     pub samples: Vec<Sample>,
-    /// `samples` are all zeros and the totals of one reading: the time between them is the time with data in flight.
+    /// `samples` are one with all counters at zero, and one with the totals of one reading. The time between them is the time
+    /// with data in flight.
     pub is_one_reading: bool,
 }
 

@@ -35,7 +35,7 @@ fn bulk() -> Sample {
     }
 }
 
-/// The receiver of such data.
+/// The receiver of the data that [`bulk`] sends.
 fn receiver() -> Sample {
     Sample {
         received: Bytes::new(1_250_000),

@@ -161,7 +161,7 @@ impl Rounds {
     }
 
     /// Ends a time without data in flight, which was `hold`. Before the first data of a side at an RTT of `away`, that much of
-    /// the time counts as opening, because the message that it answers had to travel there and the answer back.
+    /// the time counts as opening: the message that it answers had to travel there, and the answer back.
     pub fn settle(&mut self, hold: Hold, away: Duration) {
         let mut idle = std::mem::take(&mut self.idle);
         if !self.spoke && hold == Hold::Unseen {

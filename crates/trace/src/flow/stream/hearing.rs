@@ -126,7 +126,8 @@ impl Stream {
     }
 
     /// Updates the window's right edge. It may move left by more than the rounding of the scale, because some receivers
-    /// withdraw window (RFC 7323 §2.4). The later of two acknowledgements with the same number may be the older one.
+    /// withdraw part of their window (RFC 7323 §2.4). The later of two acknowledgements with the same number may be the older
+    /// one.
     fn move_edge(&mut self, ack: &Ack, advanced: bool) {
         let edge = ack.ack.saturating_add(ack.window);
         let latest = advanced || (ack.window == 0 && ack.ack == self.una);
