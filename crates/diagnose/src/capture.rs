@@ -368,7 +368,7 @@ fn stall(stream: &Stream, begun: Time) -> Option<Stall> {
     })
 }
 
-/// When the receiver of the data that `side` sent reset the connection, if the sender tried again after that.
+/// When the receiver of the data that `side` sent reset the connection, if the sender still retransmitted after that.
 fn reset(connection: &Connection, side: usize, stall: &Stall) -> Option<Duration> {
     let reset = connection.resets[1 - side]?.since(connection.begun);
     (!stall.ended && reset < stall.after + stall.lasted).then_some(reset)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Class {
-    /// Too little data to leave slow start, or still in it.
+    /// Slow start: the transfer has too little data to leave it, or has not left it yet.
     Opportunity,
     /// The congestion window after losses.
     Congestion,

@@ -54,7 +54,7 @@ pub struct Facts {
     pub delivery_bps: Option<f64>,
 }
 
-/// Segments sent again, by kind.
+/// Retransmitted segments, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RetransmissionFacts {
     /// After duplicate or selective acknowledgements, or by time together with some of them (RACK, RFC
@@ -64,7 +64,7 @@ pub struct RetransmissionFacts {
     pub timeout: u64,
     /// The tail, to provoke an acknowledgement (tail loss probe, RFC 8985).
     pub tail: u64,
-    /// Spuriously: the data had already arrived.
+    /// Spuriously: the data had already been acknowledged.
     pub spurious: u64,
     /// Dropped by the receiver, which had withdrawn the window for them.
     pub taken_back: u64,
@@ -94,9 +94,9 @@ pub struct RttFacts {
     pub median_s: Option<f64>,
     /// The 99th percentile.
     pub p99_s: Option<f64>,
-    /// Acknowledgements that gave a sample.
+    /// Number of acknowledgements with an RTT sample.
     pub samples: u64,
-    /// How they were measured.
+    /// The method of measurement, in words.
     pub measured: &'static str,
 }
 

@@ -48,7 +48,7 @@ pub struct Flow {
     pub goodput_is_while_sending: bool,
     /// Payload.
     pub bytes: u64,
-    /// Segments sent more than once.
+    /// Retransmitted segments.
     pub retransmitted_segments: u64,
     /// Whether `retransmitted_segments` is known: a receiver's kernel does not count them.
     #[serde(skip)]

@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection after `n` round trips of 100 ms, each with ten full segments that began in mid-connection.
+    /// A connection captured from the middle on, after `n` round trips of 100 ms with ten full segments each.
     fn after(n: u64) -> RecentFlow {
         let now = Time::ZERO + Duration::from_millis(n * 100);
         Following::default().sample(&table_after(n), now).remove(0)

@@ -16,7 +16,7 @@
 //! evidence.goodput = Rate::from_mbit_per_second(6);
 //! evidence.window = Some(Bytes::new(65_535));
 //! evidence.rtt = Some(Duration::from_millis(80));
-//! // 65,535 bytes each 80 ms are 6.6 Mbit/s.
+//! // 65,535 bytes per 80 ms is 6.6 Mbit/s.
 //! assert_eq!(LimitVerdict::new(&limits, &evidence).class, Class::ReceiverWindow);
 //! evidence.goodput = Rate::from_mbit_per_second(1);
 //! assert_eq!(LimitVerdict::new(&limits, &evidence).class, Class::Unknown);

@@ -27,7 +27,7 @@ pub struct DiagnosisReport {
     /// Number of TCP segments among them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_segments: Option<u64>,
-    /// Remarks.
+    /// Remarks on the report as a whole.
     pub remarks: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ impl Reading {
         })
     }
 
-    /// The report; `unfinished` says why the capture broke off, if it did.
+    /// The report; `unfinished` is the reason if the capture broke off.
     pub fn report(mut self, unfinished: Option<PassFailure>) -> DiagnosisReport {
         while let Some(connection) = self.table.drain() {
             keep(&mut self.kept, &mut self.left_out, self.max, &connection);

@@ -63,7 +63,7 @@ pub struct ConnectionHistory {
     pub full: HeldWindows,
     pub min_receiver_rtt: Option<Duration>,
     pub arrivals: RecentArrivals,
-    /// Samples in a row that found no pause in the arrivals, and their time.
+    /// Number of consecutive samples without a pause in the arrivals, and their time.
     pub steady: u32,
     pub steady_for: Duration,
     /// One bit per recent sample at the receiver, the newest lowest: whether the reader was late. Then the number of samples.

@@ -61,7 +61,7 @@ impl SlidingLive {
         }
     }
 
-    /// Takes the next sample; times must not go back.
+    /// Takes the next sample. Times must not decrease.
     pub fn handle(&mut self, sample: Sample) {
         let passed = self.live.last().map(|last| {
             let since = |now: Bytes, then: Bytes| now.saturating_sub(then);

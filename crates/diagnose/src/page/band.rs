@@ -1,6 +1,6 @@
 use crate::Class;
 
-/// A piece of the band: from, to, class; in microseconds.
+/// A piece of the band: its beginning and end in microseconds, and its class.
 pub type Piece = (u64, u64, Class);
 
 /// Maximum number of pieces kept individually.

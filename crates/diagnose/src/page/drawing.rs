@@ -66,7 +66,7 @@ pub struct Finished<'a> {
     again: &'a [AgainPoint],
     sacks: &'a [SackPoint],
     thinned: bool,
-    /// From, to, class.
+    /// Beginning and end in microseconds, and the index of the class.
     spans: Vec<(u64, u64, usize)>,
     /// Per bin: number, lowest and highest byte sent, acknowledgement, right edge, flight, window, RTT
     /// in microseconds, bytes acknowledged.

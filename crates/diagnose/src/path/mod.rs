@@ -99,7 +99,7 @@ impl PathEstimate {
         self.segment_bytes as f64 / self.packet_bytes().max(1) as f64
     }
 
-    /// The path that `stream` took, which delivered `goodput`; over IPv6 if `ipv6`.
+    /// The path of `stream`, which delivered `goodput`; `ipv6` decides the size of its headers.
     pub fn new(stream: &Stream, goodput: Rate, ipv6: bool) -> PathEstimate {
         let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
         let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };

@@ -118,7 +118,7 @@ fn measurement(value: &Value) -> Option<Sample> {
             Some(elapsed) => Time::ZERO + super::micros(elapsed),
             None => moment(value.get("Timestamp")?.as_str()?)?,
         },
-        // Linux counts the SYN as a byte acknowledged.
+        // Linux counts the SYN as an acknowledged byte.
         acked: Bytes::new(count("BytesAcked").saturating_sub(1)),
         received: Bytes::new(count("BytesReceived")),
         delivered: count("Delivered"),

@@ -124,7 +124,8 @@ fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
     assert_ne!(flow.flow().verdict.cause, Class::WaitingForPeer);
 }
 
-/// Exchanges of two small segments and an answer. The second waits for the acknowledgement of the first, `delay` later.
+/// Exchanges of two small segments and an answer. The second segment waits for the acknowledgement of the first, which comes
+/// `delay_us` later.
 fn exchanges(delay_us: u64) -> Flow {
     slow_exchanges(delay_us, 1000, 900)
 }

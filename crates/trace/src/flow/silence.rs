@@ -34,7 +34,7 @@ pub struct TimerWaits {
     pub count: u64,
     /// Their total duration.
     pub time: Duration,
-    /// The longest.
+    /// The longest wait.
     pub longest: Duration,
     /// The longest time from such a retransmission to its answer.
     pub answer: Duration,

@@ -1,4 +1,4 @@
-//! Laws of reading captures.
+//! Invariants of reading captures.
 
 mod flows;
 mod formats;

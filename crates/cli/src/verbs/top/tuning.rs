@@ -153,7 +153,7 @@ impl TuningEvent {
         let window = event["to_bytes"].as_u64().map(|b| format!("window {}", Bytes::new(b)));
         let pace = event["pace_to_bps"].as_u64();
         let pace = pace.map(|bps| format!("pacing rate {}", Rate::from_bits_per_second(bps)));
-        // A released connection has a window, too, but larger than it uses.
+        // The event of a released connection has a window, too, which is larger than the connection uses.
         let limit = window.or(pace).filter(|_| kind != TuneEventKind::LetGo);
         Some(TuningEvent { kind, why: why.into(), limit })
     }

@@ -102,7 +102,7 @@ fn coloured(style: Style) -> Style {
 fn headline(screen: &Screen) -> String {
     let (all, rows) =
         (screen.table.rows().count(), select(&screen.table, screen.order, &screen.filter));
-    // A sum of nothing is -0.0.
+    // An empty sum of floats is -0.0.
     let total = rows.iter().map(|row| row.rate().as_f64()).fold(0.0, |a, b| a + b);
     let count = rows.len();
     let rate = match rows.iter().any(|row| row.is_measured()) {

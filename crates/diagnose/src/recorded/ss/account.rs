@@ -122,7 +122,7 @@ impl<'a> Words<'a> {
         self.text("retrans")?.split('/').nth(part)?.parse().ok()
     }
 
-    /// Linux counts the SYN as a byte acknowledged.
+    /// Payload acknowledged. Linux counts the SYN as an acknowledged byte.
     fn acked(&self) -> Bytes {
         Bytes::new(self.count("bytes_acked").saturating_sub(1))
     }

@@ -193,7 +193,7 @@ fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
-/// Unanswered timeouts from which on the peer counts as silent.
+/// Number of unanswered timeouts from which on the peer counts as silent.
 const SILENT: u64 = 2;
 
 /// A stalled connection since its last acknowledgement.
@@ -208,7 +208,7 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     Recording { ends, samples: vec![begun, ended], is_one_reading: false }
 }
 
-/// The time since the last data, if that is longer than the retransmission timeout, of a connection on which nothing waits to be sent. Data may wait to be read.
+/// The time since the last data, if it exceeds the RTO and nothing waits to be sent. Data may wait to be read.
 fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
     let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;

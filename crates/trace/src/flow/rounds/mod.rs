@@ -205,7 +205,7 @@ impl Rounds {
             if fresh && sending.missing {
                 pending.account.hold = Hold::Unseen;
             } else if fresh && sending.answers {
-                // A request or an answer was sent; then it was the other end's turn.
+                // A request or an answer had been sent, and it was the other end's turn.
                 pending.account.hold = self.waiting();
             } else if fresh && pending.full && sending.pause == Some(false) && soon {
                 self.settle_doubt(None);

@@ -108,7 +108,7 @@ pub struct Stream {
     more_answers: usize,
     /// The stream's beginning, if the handshake is in the capture.
     beginning: Option<Beginning>,
-    /// The flight size when data was last sent.
+    /// The bytes in flight when data was last sent.
     left_behind: u64,
     burst: u64,
     /// The latest segment ended the data written so far.
