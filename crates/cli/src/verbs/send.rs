@@ -81,7 +81,7 @@ pub struct SendArguments {
     /// Without a ticket: print one and wait for `sweetspot receive`. The next four options imply this
     #[arg(long)]
     offer: bool,
-    /// Without a ticket: exit after the first try, even if files are missing [default: exit only if a receiver cannot mend
+    /// Without a ticket: exit after the first try, even if files are missing [default: exit only if a receiver cannot fix
     /// that, such as with `receive --force`]
     #[arg(long)]
     one_try: bool,

@@ -47,7 +47,7 @@ fn the_json_of_a_server_of_one_transfer_ends_with_its_expiry() {
 #[test]
 fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
     let (mut serve, raw) = expiring_in_use(&["--retry-for", "1s"]);
-    serve.read_until("the ticket has expired: running transfers go on");
+    serve.read_until("the ticket has expired: running transfers continue");
     let (file, _) = file(10);
     send(file.path(), &serve.ticket, &[]).failed_saying(&["ticket has expired", "new one"]);
     let mut further = raw.join(&serve.ticket(), &Dial::default(), Role::Sender).unwrap();
@@ -64,7 +64,7 @@ fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
 fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come() {
     for arguments in [&["--once"][..], &[]] {
         let (mut serve, raw) = expiring_in_use(arguments);
-        serve.read_until("the ticket has expired: running transfers go on");
+        serve.read_until("the ticket has expired: running transfers continue");
         let transfer = raw.transfer.clone();
         drop(raw);
         let mut again = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
@@ -91,7 +91,7 @@ fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come()
 #[test]
 fn a_server_whose_ticket_expired_waits_for_a_broken_transfer_no_longer_than_told() {
     let (mut serve, raw) = expiring_in_use(&["--once", "--retry-for", "1s"]);
-    serve.read_until("the ticket has expired: running transfers go on");
+    serve.read_until("the ticket has expired: running transfers continue");
     drop(raw);
     let ended = serve.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");

@@ -84,13 +84,13 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
         (|raw| raw.piece(0, &[7; 999]), "piece 0 with a wrong length"),
         (|raw| raw.piece(1, &[7; 1000]), "piece 1 with a wrong length"),
         (|raw| raw.send(&[0, 0xff, 0xff, 0xff, 0xff]), "above the limit of 262184"),
-        (|raw| raw.say(&Message::End), "sent end in the middle of content"),
-        (|raw| raw.say(&offer()), "sent offer in the middle of content"),
+        (|raw| raw.say(&Message::End), "sent end while content was still due"),
+        (|raw| raw.say(&offer()), "sent offer while content was still due"),
         (|raw| raw.end(7, 1000), "entry 7, which is not open"),
         (|raw| raw.end(0, 999), "did not send the 1000 bytes"),
         (
             |raw| raw.send(&Record::Answers(vec![]).to_frame()),
-            "sent answers in the middle of content",
+            "sent answers while content was still due",
         ),
     ];
     for (step, words) in cases {

@@ -16,7 +16,7 @@ use sweetspot_units::Time;
 use crate::running::{Ended, SWEETSPOT, Serve, file, run, send, wait};
 
 #[test]
-fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
+fn a_wrong_secret_is_rejected_and_the_server_goes_on() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut ticket = serve.ticket();
@@ -25,10 +25,7 @@ fn a_wrong_secret_is_turned_away_and_the_server_goes_on() {
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
     let ended = serve.wait();
     assert_eq!(ended.code, Some(0));
-    assert!(
-        ended.stderr.contains("turned away: it does not hold this ticket's secret"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("rejected: it does not hold this ticket's secret"), "{ended:?}");
 }
 
 #[test]

@@ -162,7 +162,7 @@ fn each_line_of_a_service_about_a_client_names_it_and_its_address() {
     let mut command = service.command("receive");
     command.arg(&service.serve.ticket).arg(service.scratch.join("back"));
     assert_ne!(run(command).code, Some(0));
-    let ends = ["f: 1 kB\n", "f: 1 kB in ", "f already exists", "turned away: it has no right"];
+    let ends = ["f: 1 kB\n", "f: 1 kB in ", "f already exists", "rejected: it has no right"];
     let mut lines = BufReader::new(service.serve.child.stderr.take().unwrap());
     let mut stderr = String::new();
     while !ends.iter().all(|end| stderr.contains(end)) {

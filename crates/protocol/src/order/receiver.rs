@@ -192,7 +192,7 @@ impl ReceiverOrder {
         let when = match self.stage {
             ReceiverStage::Waiting => "before an offer",
             ReceiverStage::Judging => "before its offer was answered",
-            ReceiverStage::Moving { .. } => "in the middle of content",
+            ReceiverStage::Moving { .. } => "while content was still due",
             ReceiverStage::Ended => "after the end of its content",
             ReceiverStage::Closed => "after its last message",
         };

@@ -114,7 +114,7 @@ impl SenderOrder {
     fn out_of_order(&self, what: &'static str) -> ProtocolError {
         let when = match self.stage {
             SenderStage::Offered => "before answering the offer",
-            SenderStage::Sending => "in the middle of content",
+            SenderStage::Sending => "while content was still due",
             SenderStage::Ended => "after the end of the content",
             SenderStage::Summarised => "after its summary",
         };

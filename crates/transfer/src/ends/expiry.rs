@@ -37,7 +37,7 @@ impl Expiry {
     pub fn announce(&self, say: impl FnOnce(String)) {
         if !self.announced.swap(true, Ordering::AcqRel) {
             say(format!(
-                "the {} has expired: running transfers go on, and nobody else is admitted",
+                "the {} has expired: running transfers continue; nobody else is admitted",
                 self.what
             ));
         }

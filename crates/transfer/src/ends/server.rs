@@ -236,7 +236,7 @@ impl Server {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => {
-                reception.turned_away(address, &error);
+                reception.rejected(address, &error);
                 return self.end_if_nobody_can_come(once, reception);
             }
         };
@@ -263,7 +263,7 @@ impl Server {
             let reason = "another transfer with this one-time ticket is running; if it was yours and was interrupted, try \
                           again in a moment, or ask for a new ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
-            return reception.turned_away(address, &TransferError::Taken(address.to_string()));
+            return reception.rejected(address, &TransferError::Taken(address.to_string()));
         }
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
@@ -479,7 +479,7 @@ impl Server {
 fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();
-    reception.turned_away(peer, &refusal.error(peer.to_string()));
+    reception.rejected(peer, &refusal.error(peer.to_string()));
 }
 
 /// The client that holds the one ticket or was given the one code.

@@ -217,10 +217,10 @@ pub enum TransferError {
         reason: String,
     },
     /// The peer did not prove the ticket's secret. Holds the peer's address.
-    #[error("{0} was turned away: it does not hold this ticket's secret")]
+    #[error("{0} was rejected: it does not hold this ticket's secret")]
     WrongTicket(String),
     /// No client has the peer's key.
-    #[error("{peer} was turned away: its key {key} is not in the clients file")]
+    #[error("{peer} was rejected: its key {key} is not in the clients file")]
     UnknownKey {
         /// The peer's address.
         peer: String,
@@ -228,7 +228,7 @@ pub enum TransferError {
         key: PublicKey,
     },
     /// The clients file has the peer's key on an invalid line.
-    #[error("{peer} was turned away: the line of its key {key} in the clients file has a mistake")]
+    #[error("{peer} was rejected: the line of its key {key} in the clients file has a mistake")]
     WrongLine {
         /// The peer's address.
         peer: String,
@@ -236,7 +236,7 @@ pub enum TransferError {
         key: PublicKey,
     },
     /// The client has no right to this operation.
-    #[error("{peer} was turned away: it has no right to {what}")]
+    #[error("{peer} was rejected: it has no right to {what}")]
     NoRight {
         /// The client's name, if it has one, and its address.
         peer: String,
@@ -244,16 +244,16 @@ pub enum TransferError {
         what: &'static str,
     },
     /// The peer's one-time credential has been used. Holds the peer's address.
-    #[error("{0} was turned away: its one-time ticket or code has already been used")]
+    #[error("{0} was rejected: its one-time ticket or code has already been used")]
     UsedUp(String),
     /// Another transfer is using the peer's one-time credential. Holds the peer's address.
-    #[error("{0} was turned away: another transfer with its one-time ticket is running")]
+    #[error("{0} was rejected: another transfer with its one-time ticket is running")]
     InTurn(String),
     /// There is no such code, or it has already been tried. Holds the peer's address.
-    #[error("{0} was turned away: there is no such code, or a wrong attempt has invalidated it")]
+    #[error("{0} was rejected: there is no such code, or a wrong attempt has invalidated it")]
     NoCode(String),
     /// The peer's code was wrong, and its only attempt is used. Holds the peer's address.
-    #[error("{0} was turned away: its code is wrong, and that attempt has invalidated the code")]
+    #[error("{0} was rejected: its code is wrong, and that attempt has invalidated the code")]
     WrongCode(String),
     /// A wrong attempt invalidated the only code of this server.
     #[error("a wrong attempt has invalidated the code; start again for a new one")]
@@ -264,7 +264,7 @@ pub enum TransferError {
     )]
     CodeCut(String),
     /// The server or the client has reached its maximum of sessions or connections. Holds the peer's address.
-    #[error("{peer} was turned away: {what}")]
+    #[error("{peer} was rejected: {what}")]
     Full {
         /// The peer's address.
         peer: String,
@@ -277,7 +277,7 @@ pub enum TransferError {
     )]
     MeasuredEnough,
     /// The peer did not prove a credential in time.
-    #[error("{peer} was turned away: it did not prove a ticket, a key or a code within {patience}")]
+    #[error("{peer} was rejected: it did not prove a ticket, a key or a code within {patience}")]
     NotProved {
         /// The peer's address.
         peer: String,
@@ -342,19 +342,19 @@ pub enum TransferError {
         source: io::Error,
     },
     /// The ticket has expired. Holds the peer's address.
-    #[error("{0} was turned away: its ticket has expired")]
+    #[error("{0} was rejected: its ticket has expired")]
     Expired(String),
     /// The only ticket or code of this server has expired, and no transfer runs. Holds `ticket` or `code`.
     #[error("the {0} has expired; start again for a new one")]
     TicketExpired(&'static str),
     /// The connection belongs to a transfer that does not run here. Holds the peer's address.
-    #[error("{0} was turned away: its transfer is not running here")]
+    #[error("{0} was rejected: its transfer is not running here")]
     NoTransfer(String),
     /// Both ends would send, or both receive. Holds the peer's address.
-    #[error("{0} was turned away: both ends want to {what}", what = .1)]
+    #[error("{0} was rejected: both ends want to {what}", what = .1)]
     SameRole(String, &'static str),
     /// The server accepts one transfer, and already has it. Holds the peer's address.
-    #[error("{0} was turned away: this server takes one transfer, which has begun")]
+    #[error("{0} was rejected: this server accepts one transfer, which is already running")]
     Taken(String),
     /// The peer uses another version of the protocol.
     #[error(

@@ -78,7 +78,8 @@ fn pake(code: &SpokenCode, element: &[u8]) -> Message {
 }
 
 fn finish(exchange: Spake2<Ed25519Group>, element: &str) -> Result<Secret> {
-    let wrong = || ProtocolError::OutOfOrder { what: "a damaged element", when: "for a code" };
+    let wrong =
+        || ProtocolError::OutOfOrder { what: "a damaged key exchange", when: "for the code" };
     let element = HEXLOWER.decode(element.as_bytes()).map_err(|_| wrong())?;
     let key = exchange.finish(&element).map_err(|_| wrong())?;
     let derived = blake3::derive_key("sweetspot 4 secret from a spoken code", &key);

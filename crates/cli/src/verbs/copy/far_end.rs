@@ -58,7 +58,7 @@ impl fmt::Display for SshEnded {
         match code {
             _ if *babbled => write!(
                 f,
-                "{host} keeps printing text that does not come from {program}: a startup file of its shell may print it \
+                "{host} keeps printing text that does not come from {program}: a startup file of the shell there may print that text \
                  (`{ssh} {host} true` should print little)"
             ),
             Some(NOT_FOUND) if *here => write!(

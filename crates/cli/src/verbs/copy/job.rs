@@ -221,5 +221,5 @@ impl ServerObserver for Unwatched {
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
-    fn turned_away(&self, _peer: SocketAddr, _error: &TransferError) {}
+    fn rejected(&self, _peer: SocketAddr, _error: &TransferError) {}
 }

@@ -352,7 +352,7 @@ impl ServerObserver for OneTransfer<'_> {
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
-    fn turned_away(&self, _peer: SocketAddr, error: &TransferError) {
+    fn rejected(&self, _peer: SocketAddr, error: &TransferError) {
         self.reporter.detail(&error.to_string());
     }
 }

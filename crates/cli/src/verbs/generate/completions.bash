@@ -1,6 +1,6 @@
 
-# Bash takes a colon for the end of a word, and in sobas:paper it is not: the words are given whole, and of what is
-# offered the part that stands already is left out.
+# Bash ends a word at a colon, also within sobas:paper. So the completer gets whole words, and the part that is already
+# typed is removed from its offers.
 _sweetspot_whole() {
     local typed="${COMP_LINE:0:COMP_POINT}"
     local word="${typed##*[[:space:]]}"

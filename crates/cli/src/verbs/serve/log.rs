@@ -277,7 +277,7 @@ fn prometheus(running: usize, counts: &Counts) -> String {
     let help = "Content moved, by the client's network.";
     family("sweetspot_transfer_peer_bytes_total", "counter", help, &by_peer);
     let refused = [("", counts.refused)];
-    family("sweetspot_refused_total", "counter", "Connections turned away.", &refused);
+    family("sweetspot_refused_total", "counter", "Connections rejected.", &refused);
     text
 }
 

@@ -17,12 +17,12 @@ use crate::verbs::transfer::TransferReporter;
 pub(super) struct ServerReporter {
     reporter: TransferReporter,
     log: ServiceLog,
-    turned_away: Mutex<TurnedAway>,
+    rejected: Mutex<RejectedConnections>,
 }
 
 /// Counts recently refused connections, so that strangers cannot fill the log.
 #[derive(Default)]
-struct TurnedAway {
+struct RejectedConnections {
     since: Time,
     lines: u32,
     unsaid: u64,
@@ -33,7 +33,7 @@ struct TurnedAway {
 const MAX_REFUSALS: u32 = 10;
 const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 
-impl TurnedAway {
+impl RejectedConnections {
     /// Whether to report this refusal, and how many were not reported since the last report.
     fn note(&mut self, now: Time) -> (bool, u64) {
         if now.since(self.since) >= REFUSAL_INTERVAL || self.lines == 0 {
@@ -50,7 +50,7 @@ impl TurnedAway {
 
 impl ServerReporter {
     pub fn new(reporter: TransferReporter, log: ServiceLog) -> ServerReporter {
-        ServerReporter { reporter, log, turned_away: Mutex::default() }
+        ServerReporter { reporter, log, rejected: Mutex::default() }
     }
 
     fn print(&self, line: &str) {
@@ -76,9 +76,9 @@ fn labelled(began: Option<&Began>, line: String) -> String {
 
 impl Drop for ServerReporter {
     fn drop(&mut self) {
-        let turned_away = self.turned_away.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if turned_away.unsaid > 0 {
-            let line = format!("{} more connections were turned away", turned_away.unsaid);
+        let rejected = self.rejected.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if rejected.unsaid > 0 {
+            let line = format!("{} more connections were rejected", rejected.unsaid);
             self.reporter.print(&line);
         }
     }
@@ -145,13 +145,13 @@ impl ServerObserver for ServerReporter {
         self.print(warning);
     }
 
-    fn turned_away(&self, peer: SocketAddr, error: &TransferError) {
+    fn rejected(&self, peer: SocketAddr, error: &TransferError) {
         self.log.refused(peer, error);
-        let mut turned_away = self.turned_away.lock().unwrap_or_else(PoisonError::into_inner);
-        let (said, unsaid) = turned_away.note(clock::now());
-        drop(turned_away);
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        let (said, unsaid) = rejected.note(clock::now());
+        drop(rejected);
         if said && unsaid > 0 {
-            self.print(&format!("{unsaid} more connections were turned away"));
+            self.print(&format!("{unsaid} more connections were rejected"));
         }
         if said {
             self.print(&error.to_string());
@@ -170,7 +170,7 @@ mod tests {
         for (line, labelled_line) in [
             ("a: not found", "ann at 192.0.2.1:5: a: not found"),
             ("192.0.2.1:5 disconnected", "ann at 192.0.2.1:5 disconnected"),
-            ("ann at 192.0.2.1:5 was turned away", "ann at 192.0.2.1:5 was turned away"),
+            ("ann at 192.0.2.1:5 was rejected", "ann at 192.0.2.1:5 was rejected"),
             ("192.0.2.1:54 is another peer", "ann at 192.0.2.1:5: 192.0.2.1:54 is another peer"),
         ] {
             assert_eq!(labelled(Some(&named), line.to_owned()), labelled_line);
@@ -180,11 +180,11 @@ mod tests {
 
     #[test]
     fn strangers_do_not_fill_the_log() {
-        let mut turned_away = TurnedAway::default();
+        let mut rejected = RejectedConnections::default();
         let at = |seconds: u64| Time::ZERO + Duration::from_secs(100 + seconds);
-        let said = (0..1000).filter(|_| turned_away.note(at(0)).0).count();
+        let said = (0..1000).filter(|_| rejected.note(at(0)).0).count();
         assert_eq!(said, MAX_REFUSALS as usize);
-        assert_eq!(turned_away.note(at(60)), (true, u64::from(1000 - MAX_REFUSALS)));
-        assert_eq!(turned_away.note(at(61)), (true, 0));
+        assert_eq!(rejected.note(at(60)), (true, u64::from(1000 - MAX_REFUSALS)));
+        assert_eq!(rejected.note(at(61)), (true, 0));
     }
 }

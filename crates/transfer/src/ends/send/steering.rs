@@ -130,7 +130,7 @@ impl Sending<'_> {
             Message::Failed { reason } => return Err(TransferError::PeerFailed(reason)),
             Message::Busy => {}
             other => {
-                let (what, when) = (other.kind(), "in the middle of content");
+                let (what, when) = (other.kind(), "while content was still due");
                 return Err(ProtocolError::OutOfOrder { what, when }.into());
             }
         }

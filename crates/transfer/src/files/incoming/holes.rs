@@ -169,7 +169,7 @@ impl IncomingFiles {
             if matches!(self.destination, Destination::Output)
                 && first != content.progress.pieces_came()
             {
-                let what = "out of order, to standard output";
+                let what = "out of order, which standard output cannot take";
                 return Err(ProtocolError::Piece { piece: first, what }.into());
             }
             content.progress.handle_holes(first, pieces)?;

@@ -95,7 +95,7 @@ impl IncomingFiles {
         if matches!(self.destination, Destination::Output)
             && header.piece != lock(&file.content).progress.pieces_came()
         {
-            let what = "out of order, to standard output";
+            let what = "out of order, which standard output cannot take";
             return Err(ProtocolError::Piece { piece: header.piece, what }.into());
         }
         if only && self.is_plain(&file) {

@@ -49,7 +49,7 @@ impl IncomingFiles {
             sender.tell(&Record::Answers(answers))?;
         }
         let full = lock(&self.state).open.len() > MAX_OPEN_FILES;
-        let (what, when) = ("entries", "too far ahead");
+        let (what, when) = ("entries", "too far ahead of their content");
         if full { Err(ProtocolError::OutOfOrder { what, when }.into()) } else { Ok(()) }
     }
 
