@@ -55,8 +55,8 @@ Members of --json, for `copy`, `send`, `receive` and `serve`:
 
 Names in _s are seconds, in _bps bit/s; an unknown value is null. After a
 failure, the object has error instead; if every file failed, it also has
-failures and failed. `serve` and `send --offer` first print ticket or code, and
-expires_unix_s.
+failures and failed. A signal ends the program without an object. `serve` and
+`send --offer` first print ticket or code, and expires_unix_s.
 
 Members of --series, a line every 50 ms and for each event:
   transfer, t_s      number of the transfer in `serve`; its time
