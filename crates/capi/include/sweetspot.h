@@ -193,7 +193,8 @@ int64_t sweetspot_join(int fd,
 
 // Writes the socket's last sampled state to `status`. Set its struct_size before the call. Returns SWEETSPOT_OK or a
 // negative error.
-int sweetspot_report(int64_t socket, struct sweetspot_status *status);
+int sweetspot_report(int64_t socket,
+                     struct sweetspot_status *status);
 
 // Lifts every limit and detaches the socket. Returns SWEETSPOT_OK; SWEETSPOT_ERROR_CLOSED if the program has already
 // closed it, so that no limit was left to lift; or another negative error. In every case the number becomes invalid.
