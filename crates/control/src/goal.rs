@@ -26,6 +26,14 @@ impl FromStr for Goal {
 }
 
 impl Goal {
+    /// Its name on the command line and in policies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Goal::Throughput => "throughput",
+            Goal::LessThanBestEffort => "less-than-best-effort",
+        }
+    }
+
     /// The controller for this goal.
     pub fn controller(self, config: &ControllerConfig) -> Box<dyn Controller + Send> {
         match self {

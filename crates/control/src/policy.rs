@@ -1,6 +1,7 @@
 //! Policies: the connections of a host to tune, and their goals. They are written in TOML.
 
 mod cgroups;
+mod matched;
 mod peers;
 mod written;
 
@@ -11,6 +12,7 @@ use sweetspot_units::{Bytes, UnitError};
 use thiserror::Error;
 
 pub use cgroups::Cgroups;
+pub use matched::{MatchedRule, ShadowedRule};
 pub use peers::Peers;
 pub use written::{is_loopback_host, loopback};
 
@@ -159,6 +161,7 @@ pub struct Subject<'a> {
 
 #[derive(Debug, Clone, PartialEq)]
 struct PolicyRule {
+    line: usize,
     users: Vec<u32>,
     programs: Vec<String>,
     ports: Vec<RangeInclusive<u16>>,
@@ -168,7 +171,33 @@ struct PolicyRule {
     congestion: Option<CongestionName>,
 }
 
+/// Whether each of `later` is within one of `earlier`. An empty list stands for all values.
+fn include<T>(earlier: &[T], later: &[T], includes: impl Fn(&T, &T) -> bool) -> bool {
+    let is_within = |value| earlier.iter().any(|each| includes(each, value));
+    earlier.is_empty() || !later.is_empty() && later.iter().all(is_within)
+}
+
 impl PolicyRule {
+    /// Whether it surely matches each connection that `later` matches.
+    fn includes(&self, later: &PolicyRule) -> bool {
+        let ports = |a: &RangeInclusive<u16>, b: &RangeInclusive<u16>| {
+            a.contains(b.start()) && a.contains(b.end())
+        };
+        include(&self.users, &later.users, u32::eq)
+            && include(&self.programs, &later.programs, String::eq)
+            && include(&self.ports, &later.ports, ports)
+            && include(&self.cgroups, &later.cgroups, Cgroups::include)
+            && include(&self.peers, &later.peers, Peers::include)
+    }
+
+    fn has_no_keys(&self) -> bool {
+        self.users.is_empty()
+            && self.programs.is_empty()
+            && self.ports.is_empty()
+            && self.cgroups.is_empty()
+            && self.peers.is_empty()
+    }
+
     /// Whether the rule matches. An empty list matches everything.
     fn covers(&self, subject: &Subject<'_>) -> bool {
         let port = |range: &RangeInclusive<u16>| {
@@ -201,6 +230,22 @@ impl Policy {
     /// The congestion controls that rules name.
     pub fn congestion_names(&self) -> impl Iterator<Item = CongestionName> {
         self.rules.iter().filter_map(|rule| rule.congestion)
+    }
+
+    /// The first rule that matches a connection, if one does.
+    pub fn matched(&self, subject: &Subject<'_>) -> Option<MatchedRule> {
+        let index = self.rules.iter().position(|rule| rule.covers(subject))?;
+        let PolicyRule { line, goal, .. } = self.rules[index];
+        Some(MatchedRule { number: index + 1, line, goal })
+    }
+
+    /// The rules that can never match, each with the first earlier rule that matches all of its connections.
+    pub fn shadowed(&self) -> Vec<ShadowedRule> {
+        let shadow = |(place, rule): (usize, &PolicyRule)| {
+            let by = self.rules[..place].iter().find(|earlier| earlier.includes(rule))?;
+            Some(ShadowedRule { line: rule.line, by: by.line, by_all: by.has_no_keys() })
+        };
+        self.rules.iter().enumerate().filter_map(shadow).collect()
     }
 
     fn rule(&self, subject: &Subject<'_>) -> Option<&PolicyRule> {
@@ -312,6 +357,54 @@ mod tests {
         assert_eq!(named("192.0.2.7:873"), Some("bbr".parse().unwrap()));
         assert_eq!(named("192.0.2.7:443"), None);
         assert_eq!(policy.congestion_names().count(), 1);
+    }
+
+    #[test]
+    fn the_rule_that_decides_is_known_by_its_number_line_and_goal() {
+        let text = "# Rules\n[[rule]]\nports = [873]\ngoal = \"leave\"\n\n[[rule]]\n\
+                    ports = [443]\ngoal = \"less-than-best-effort\"";
+        let policy = parse(text).unwrap();
+        let matched = |remote| policy.matched(&subject("curl", remote)).map(|it| it.to_string());
+        assert_eq!(matched("192.0.2.7:873").unwrap(), "rule 1, line 2: leave");
+        assert_eq!(matched("192.0.2.7:443").unwrap(), "rule 2, line 6: less-than-best-effort");
+        assert_eq!(matched("192.0.2.7:80"), None);
+        let rule = policy.matched(&subject("curl", "192.0.2.7:873")).unwrap();
+        let expected = serde_json::json!({ "number": 1, "line": 2, "goal": "leave" });
+        assert_eq!(serde_json::to_value(rule).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_rule_is_shadowed_if_an_earlier_one_matches_all_of_its_connections() {
+        let shadowed = |earlier: &str, later: &str| {
+            let rule = |keys| format!("[[rule]]\ngoal = \"throughput\"\n{keys}\n");
+            parse(&(rule(earlier) + &rule(later))).unwrap().shadowed()
+        };
+        let words = |rules: Vec<ShadowedRule>| rules[0].to_string();
+        let all = words(shadowed("", "users = [7]"));
+        assert_eq!(all, "line 4: never reached: the rule at line 1 matches everything");
+        let some = words(shadowed("users = [7]", "users = [7]\nports = [1]"));
+        assert_eq!(
+            some,
+            "line 4: never reached: the rule at line 1 matches all of its connections"
+        );
+        for (earlier, later, is_shadowed) in [
+            ("users = [7]", "", false),
+            ("users = [7, 8]", "users = [8]", true),
+            ("users = [8]", "users = [7, 8]", false),
+            ("programs = [\"curl\"]", "programs = [\"wget\"]", false),
+            ("ports = [\"80-443\"]", "ports = [100, \"200-443\"]", true),
+            ("ports = [\"80-443\"]", "ports = [\"400-500\"]", false),
+            ("ports = [80]\nusers = [7]", "ports = [80]", false),
+            ("peers = [\"10.0.0.0/8\"]", "peers = [\"10.1.0.0/16\"]", true),
+            ("peers = [\"10.1.0.0/16\"]", "peers = [\"10.0.0.0/8\"]", false),
+            ("peers = [\"0.0.0.0/0\"]", "peers = [\"::/0\"]", false),
+            ("cgroups = [\"a.slice\"]", "cgroups = [\"a.slice/b.service\"]", true),
+            ("cgroups = [\"a.slice/b.service\"]", "cgroups = [\"a.slice\"]", false),
+            ("cgroups = [\"d-*.scope\"]", "cgroups = [\"d-4*.scope\"]", true),
+            ("cgroups = [\"d-4*.scope\"]", "cgroups = [\"d-*.scope\"]", false),
+        ] {
+            assert_eq!(!shadowed(earlier, later).is_empty(), is_shadowed, "{earlier}: {later}");
+        }
     }
 
     #[test]

@@ -23,6 +23,14 @@ impl Cgroups {
     }
 }
 
+impl Cgroups {
+    /// Whether each cgroup of `other` is surely one of these, or below one: what matches the star of a pattern as a character
+    /// matches all that it stands for.
+    pub(super) fn include(&self, other: &Cgroups) -> bool {
+        self.contain(&other.names.join("/"))
+    }
+}
+
 fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }

@@ -25,6 +25,13 @@ impl Peers {
     }
 }
 
+impl Peers {
+    /// Whether all addresses of `other` lie in the block.
+    pub(super) fn include(&self, other: &Peers) -> bool {
+        self.length <= other.length && self.contain(other.network)
+    }
+}
+
 impl FromStr for Peers {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Peers, &'static str> {

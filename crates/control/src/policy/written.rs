@@ -69,6 +69,7 @@ fn rule(
     let written = written.into_inner();
     let goal = one(text, "goal", written.goal, goal)?.ok_or(PolicyError::NoGoal { line })?;
     Ok(PolicyRule {
+        line,
         users: list(text, "users", written.users, |value| user(value, uid_of))?,
         programs: list(text, "programs", written.programs, program)?,
         ports: list(text, "ports", written.ports, ports)?,
