@@ -31,8 +31,9 @@ impl FromStr for Ends {
 
     fn from_str(typed: &str) -> Result<Ends, String> {
         const EXAMPLES: &str = "write it like 192.0.2.7:443, [2001:db8::7]:443 or example.org:443";
-        if let Some(port) = port_out_of_range(typed) {
-            return Err(format!("expected a port from 0 to 65535, not {port}; {EXAMPLES}"));
+        // No connection has port 0.
+        if let Some(port) = port_out_of_range(typed).or(typed.ends_with(":0").then_some("0")) {
+            return Err(format!("expected a port from 1 to 65535, not {port}; {EXAMPLES}"));
         }
         if !has_port(typed) {
             return Err(format!("expected HOST:PORT; {EXAMPLES}"));
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_no_end_is_said_to_be_none() {
-        for wrong in ["", "443", "host", "host:", ":443", "host:70000", "host:http"] {
+        for wrong in ["", "443", "host", "host:", ":443", "host:70000", "host:0", "host:http"] {
             let error = wrong.parse::<Ends>().expect_err(wrong);
             assert!(error.contains("example.org:443"), "{wrong}: {error}");
         }

@@ -42,7 +42,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
     for missing in ["nosuch.pcap", "/no/such", "./none"] {
         refused(&[missing], 2, &format!("there is no file {missing};"))?;
     }
-    refused(&["192.0.2.7:99999"], 2, "expected a port from 0 to 65535, not 99999")?;
+    refused(&["192.0.2.7:99999"], 2, "expected a port from 1 to 65535, not 99999")?;
     refused(&["192.0.2.7"], 2, "nor a file or a directory; expected HOST:PORT; write it")?;
     refused(&[], 2, "a capture or a paste of ss (FILE), --file or --follow")?;
     // No PID exceeds the kernel's limit of 2^22.
