@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{COMMON, options, verbs};
-use sweetspot_program::print::Shown;
+use sweetspot_program::print::{Shown, system};
 
 /// The names of a verb, and the long name of an option.
 type Key = (Vec<String>, String);
@@ -25,6 +25,7 @@ impl ConfigFile {
     pub fn read(path: &Path, program: &Command) -> Result<ConfigFile, String> {
         let name = path.shown();
         let text = std::fs::read_to_string(path)
+            .map_err(|error| system(&error))
             .map_err(|error| format!("{name}: {error}; name another with SWEETSPOT_CONFIG"))?;
         let table = DeTable::parse(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_of(&text, span.start));
