@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::host::version_of;
+use sweetspot_linux::processes;
 
 /// A required feature of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,7 @@ impl Host {
             release: text("/proc/sys/kernel/osrelease").trim().to_owned(),
             mount_point: Cgroup::mount_point().ok(),
             describes_itself: Path::new("/sys/kernel/btf/vmlinux").exists(),
-            capabilities: capabilities_in(&text("/proc/self/status")),
+            capabilities: processes::effective_capabilities(),
             lockdown: text("/sys/kernel/security/lockdown"),
         }
     }
@@ -108,7 +109,7 @@ impl Host {
         let (major, minor) = EXISTING_SINCE;
         let says = match version_of(&self.release).is_some_and(|version| version < EXISTING_SINCE) {
             true => format!("before Linux {major}.{minor}, only new connections can be tuned"),
-            false => "can tune existing connections".to_owned(),
+            false => format!("since Linux {major}.{minor}, existing connections can be tuned, too"),
         };
         finding("connections", true, says, "")
     }
@@ -169,11 +170,6 @@ pub(crate) fn finding(
     Finding { name, there, says, next: (!there).then_some(next) }
 }
 
-fn capabilities_in(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,14 +225,7 @@ mod tests {
         assert_eq!(of("5.14.0-503.el9.x86_64").explanation(), None);
         let existing = |release: &str| of(release).existing().says;
         assert!(existing("6.1.0-50-amd64").ends_with("only new connections can be tuned"));
-        assert!(existing("6.12.0-1").starts_with("can tune existing"));
-        assert!(existing("7.2.13").starts_with("can tune existing"));
-    }
-
-    #[test]
-    fn effective_capabilities_are_read_from_the_status() {
-        let status = "Name:\tcat\nCapPrm:\t0000000000000000\nCapEff:\t000000c000001000\n";
-        assert_eq!(capabilities_in(status), CAP_BPF | CAP_PERFMON | CAP_NET_ADMIN);
-        assert_eq!(capabilities_in(""), 0);
+        assert!(existing("6.12.0-1").ends_with("existing connections can be tuned, too"));
+        assert!(existing("7.2.13").ends_with("existing connections can be tuned, too"));
     }
 }

@@ -108,6 +108,22 @@ pub fn cpu_time(pid: u32) -> io::Result<Duration> {
     Ok(sum)
 }
 
+/// This process's effective capabilities, a bit for each (capabilities(7)); none if they cannot be read.
+pub fn effective_capabilities() -> u64 {
+    capabilities_in(&fs::read_to_string("/proc/self/status").unwrap_or_default())
+}
+
+fn capabilities_in(status: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether this process may inspect the processes of other users (CAP_SYS_PTRACE).
+pub fn may_inspect_others() -> bool {
+    const CAP_SYS_PTRACE: u64 = 1 << 19;
+    effective_capabilities() & CAP_SYS_PTRACE != 0
+}
+
 /// The sockets among the descriptors of `pid`. Needs the right to inspect the process (ptrace(2),
 /// PTRACE_MODE_READ_FSCREDS) and its directory: the same user, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH. With
 /// CAP_SYS_PTRACE alone use [`ProcessHandle::sockets`](crate::live::ProcessHandle::sockets).
@@ -142,6 +158,14 @@ fn folder(pid: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn effective_capabilities_are_read_from_the_status() {
+        let status = "Name:\tcat\nCapPrm:\t0000000000000000\nCapEff:\t000000c000001000\n";
+        // CAP_NET_ADMIN, CAP_PERFMON and CAP_BPF.
+        assert_eq!(capabilities_in(status), 1 << 12 | 1 << 38 | 1 << 39);
+        assert_eq!(capabilities_in(""), 0);
+    }
     use std::net::TcpListener;
     use std::os::fd::AsRawFd;
     use std::process::{Command, Stdio};

@@ -2,6 +2,8 @@ use std::io;
 
 use thiserror::Error;
 
+use crate::processes;
+
 /// Why a socket could not be borrowed.
 #[derive(Debug, Error)]
 pub enum BorrowError {
@@ -29,8 +31,8 @@ pub enum BorrowError {
     },
     /// The process may not be inspected.
     #[error(
-        "no permission for the sockets of process {pid}: run as root (CAP_SYS_PTRACE), or as its user \
-         where kernel.yama.ptrace_scope is 0; in a container, let its seccomp profile allow pidfd_getfd"
+        "no permission for the sockets of process {pid}: {}",
+        remedy(processes::may_inspect_others())
     )]
     NotPermitted {
         /// The process.
@@ -52,6 +54,19 @@ pub enum BorrowError {
         /// The kernel's reason.
         source: io::Error,
     },
+}
+
+/// What gives access to a process's sockets to a user who may or may not inspect the processes of others.
+fn remedy(may_inspect_others: bool) -> &'static str {
+    match may_inspect_others {
+        true => {
+            "a seccomp filter or a security module forbids it (in a container, let its seccomp profile allow pidfd_getfd)"
+        }
+        false => {
+            "run as root (CAP_SYS_PTRACE), or as its user where kernel.yama.ptrace_scope is 0; in a container, let its \
+             seccomp profile allow pidfd_getfd"
+        }
+    }
 }
 
 impl BorrowError {
@@ -83,7 +98,10 @@ mod tests {
         let words = |errno| explain(io::Error::from_raw_os_error(errno), 7, 3).to_string();
         // pidfd_getfd came with Linux 5.6.
         assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));
-        assert!(words(libc::EPERM).contains("run as root (CAP_SYS_PTRACE)"));
+        assert!(words(libc::EPERM).contains("let its seccomp profile allow pidfd_getfd"));
+        // Root has the capability already.
+        assert!(remedy(false).contains("run as root (CAP_SYS_PTRACE)"));
+        assert!(!remedy(true).contains("root"));
         assert!(words(libc::EBADF).contains("closed its descriptor 3"));
         assert!(words(libc::EMFILE).starts_with("cannot duplicate descriptor 3 of process 7"));
     }
