@@ -1,7 +1,7 @@
 //! The closing summary of tuning: the tuned connections, with the time for which each was limited and held.
 
 use serde::Serialize;
-use sweetspot_units::Significant;
+use sweetspot_units::{Duration, Rate, Significant};
 
 use crate::event::{AppliedChange, TuneEvent, TuneEventKind};
 use crate::unlimited::{UnlimitedConnections, UnlimitedRecord};
@@ -25,6 +25,49 @@ struct TunedConnection {
     held: Span,
     /// The connection's last limit, in words.
     last: Option<String>,
+    /// Before its first reduction or hold, and at its last hold.
+    measured: [Option<Measured>; 2],
+}
+
+/// The rate and the RTT of an event.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Measured {
+    rate: Rate,
+    rtt: Duration,
+}
+
+impl Measured {
+    /// `None` if the event came before the first measurement, or while nothing moved.
+    fn of(event: &TuneEvent) -> Option<Measured> {
+        let (rate, (rtt, _)) = (event.rate, event.rtt);
+        (rate > Rate::ZERO && rtt > Duration::ZERO).then_some(Measured { rate, rtt })
+    }
+}
+
+impl TunedConnection {
+    fn measure(&mut self, event: &TuneEvent) {
+        let [before, held] = &mut self.measured;
+        // A download is limited far above its need at first, an upload at once.
+        let has_effect = match event.kind {
+            TuneEventKind::Taken => matches!(event.change, AppliedChange::Pace { .. }),
+            kind => matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held),
+        };
+        if has_effect {
+            *before = before.or(Measured::of(event));
+        }
+        if event.kind == TuneEventKind::Held {
+            *held = Measured::of(event).or(*held);
+        }
+    }
+
+    /// The effect on the rate and the RTT, if it was held; otherwise empty.
+    fn effect(&self) -> String {
+        let [Some(before), Some(held)] = self.measured else { return String::new() };
+        if before == held {
+            return format!(", rate {}, RTT {}", held.rate, held.rtt);
+        }
+        format!(", rate {} -> {}, RTT {} -> {}", before.rate, held.rate, before.rtt, held.rtt)
+    }
 }
 
 /// The total length of intervals, in seconds.
@@ -68,6 +111,7 @@ impl TuneSummary {
                 limited: Span::default(),
                 held: Span::default(),
                 last: None,
+                measured: [None; 2],
             });
             self.connections.len() - 1
         });
@@ -82,6 +126,7 @@ impl TuneSummary {
             AppliedChange::Congestion { .. } => return,
         };
         let connection = &mut self.connections[at];
+        connection.measure(event);
         let has_limit = limit.is_some();
         connection.last = limit.or(connection.last.take());
         match event.kind {
@@ -138,7 +183,7 @@ impl TuneSummary {
             };
             let last = connection.last.as_ref().filter(|_| limited > 0.0);
             let last = last.map_or(String::new(), |last| format!(", last {last}"));
-            format!("  {}: {what}{last}", connection.name)
+            format!("  {}: {what}{last}{}", connection.name, connection.effect())
         };
         let mut lines = vec![first];
         lines.extend(self.connections.iter().take(MAX_LISTED).map(line));
@@ -178,7 +223,7 @@ pub fn ended_line(
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_units::{Bytes, Duration, Rate};
+    use sweetspot_units::Bytes;
 
     use super::*;
     use crate::event::ConnectionOwner;
@@ -193,6 +238,7 @@ mod tests {
                 local: "192.0.2.1:50000".parse().unwrap(),
                 remote: "192.0.2.2:443".parse().unwrap(),
                 cookie,
+                rule: None,
             },
             kind,
             why: String::new(),
@@ -226,6 +272,30 @@ mod tests {
             "  curl[7] 192.0.2.2:443: never limited",
         ];
         assert_eq!(summary.lines(100.0, 110.0), expected);
+    }
+
+    #[test]
+    fn a_held_connection_has_its_rate_and_rtt_before_and_since() {
+        let measured = |kind, mbit, ms| TuneEvent {
+            rate: Rate::from_mbit_per_second(mbit),
+            rtt: (Duration::from_millis(ms), None),
+            ..event(1, 1.0, kind, Some(500_000))
+        };
+        let effect = |events: &[TuneEvent]| {
+            let mut summary = TuneSummary::default();
+            events.iter().for_each(|event| summary.add(event));
+            let line = summary.lines(0.0, 2.0).remove(1);
+            line.split_once("last window 500 kB").unwrap().1.to_owned()
+        };
+        let taken = measured(TuneEventKind::Taken, 3, 40);
+        let tightened = measured(TuneEventKind::Tightened, 47, 124);
+        let [early, late] =
+            [(48, 60), (49, 41)].map(|(m, ms)| measured(TuneEventKind::Held, m, ms));
+        let all = [taken.clone(), tightened.clone(), early.clone(), late];
+        assert_eq!(effect(&all), ", rate 47 Mbit/s -> 49 Mbit/s, RTT 124 ms -> 41 ms");
+        assert_eq!(effect(&[taken.clone(), early]), ", rate 48 Mbit/s, RTT 60 ms");
+        // A trial without a hold has no known effect.
+        assert_eq!(effect(&[taken, tightened]), "");
     }
 
     #[test]
