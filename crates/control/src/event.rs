@@ -5,6 +5,7 @@ use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::CongestionName;
+use crate::policy::MatchedRule;
 
 /// An action on a connection, its reason, and its effect in the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +69,9 @@ pub struct ConnectionOwner {
     pub remote: SocketAddr,
     /// The socket's cookie (`SO_COOKIE`).
     pub cookie: u64,
+    /// The rule of the policy that decides about it, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<MatchedRule>,
 }
 
 /// The kinds of [`TuneEvent`].
@@ -234,11 +238,30 @@ impl TuneEvent {
 
     /// The event of a dry run in the conditional: the action that a real run would take.
     pub fn conditional(&self) -> String {
-        let AppliedChange::Window { from, to, advertised, .. } = self.change else {
-            return self.to_string();
+        let (would, now) = match self.change {
+            AppliedChange::Window { from, to, advertised, .. } => {
+                let now = advertised.map_or(String::new(), |now| format!(" (advertised {now})"));
+                (self.would_limit(from, to), now)
+            }
+            AppliedChange::Pace { from, to, .. } if from != to => {
+                let would = to
+                    .map_or("would not pace it".to_owned(), |to| format!("would pace it at {to}"));
+                (Some(would), String::new())
+            }
+            AppliedChange::Congestion { to } if self.kind == TuneEventKind::Switched => {
+                (Some(format!("would switch to {to}")), String::new())
+            }
+            AppliedChange::Pace { .. } | AppliedChange::Congestion { .. } => (None, String::new()),
         };
+        let Some(would) = would else { return self.to_string() };
+        let ConnectionOwner { pid, program, remote, .. } = &self.who;
+        format!("{program}[{pid}] {remote}: {would}{now}: {}{}", self.why, self.rule())
+    }
+
+    /// The action on a window that a real run would take; `None` if it would take none.
+    fn would_limit(&self, from: Option<Bytes>, to: Option<Bytes>) -> Option<String> {
         let before = from.map_or(String::new(), |from| format!(" from {from}"));
-        let would = match (self.kind, to) {
+        Some(match (self.kind, to) {
             (TuneEventKind::Taken, Some(to)) => format!("would limit its window to {to}"),
             (TuneEventKind::Held, Some(to)) => format!("would hold its window at {to}"),
             (TuneEventKind::Tightened, Some(to)) => {
@@ -249,11 +272,13 @@ impl TuneEvent {
             }
             (TuneEventKind::LetGo, Some(to)) => format!("would keep its window at or above {to}"),
             (TuneEventKind::LetGo, None) => "would not limit its window".to_owned(),
-            _ => return self.to_string(),
-        };
-        let ConnectionOwner { pid, program, remote, .. } = &self.who;
-        let now = advertised.map_or(String::new(), |now| format!(" (advertised {now})"));
-        format!("{program}[{pid}] {remote}: {would}{now}: {}", self.why)
+            _ => return None,
+        })
+    }
+
+    /// The rule that decides about the connection, in brackets.
+    fn rule(&self) -> String {
+        self.who.rule.map_or(String::new(), |rule| format!(" ({rule})"))
     }
 }
 
@@ -273,7 +298,9 @@ impl fmt::Display for TuneEvent {
                     write!(f, " (advertised {advertised}{effect})")?;
                 }
             }
-            AppliedChange::Pace { from, to, .. } if from != to => {
+            AppliedChange::Pace { from, to, .. }
+                if from != to && self.kind != TuneEventKind::Gone =>
+            {
                 write!(f, ", pacing rate {} -> {}", limit(from), limit(to))?;
             }
             AppliedChange::Pace { to: Some(to), .. } if self.kind == TuneEventKind::Held => {
@@ -282,7 +309,7 @@ impl fmt::Display for TuneEvent {
             AppliedChange::Pace { .. } => {}
             AppliedChange::Congestion { to } => write!(f, ", congestion control {to}")?,
         }
-        write!(f, ": {}", self.why)
+        write!(f, ": {}{}", self.why, self.rule())
     }
 }
 
@@ -303,6 +330,7 @@ mod tests {
                 local: "192.0.2.1:50000".parse().unwrap(),
                 remote: "192.0.2.2:873".parse().unwrap(),
                 cookie: 9,
+                rule: None,
             },
             kind: TuneEventKind::Held,
             why: "its queue is gone".to_owned(),
@@ -335,6 +363,17 @@ mod tests {
         assert!(json.get("dry_run").is_none());
         let rehearsed: serde_json::Value = serde_json::from_str(&event.json(true)).unwrap();
         assert_eq!(rehearsed["dry_run"], true);
+    }
+
+    #[test]
+    fn the_end_of_a_paced_upload_names_no_window() {
+        let from = Some(Rate::from_mbit_per_second(94));
+        let change = AppliedChange::Pace { from, to: None, kernel: None };
+        let gone = TuneEvent { kind: TuneEventKind::Gone, ..event(change) };
+        assert_eq!(gone.to_string(), "rsync[7] 192.0.2.2:873: closed: its queue is gone");
+        let json: serde_json::Value = serde_json::from_str(&gone.json(false)).unwrap();
+        assert_eq!(json["pace_from_bps"], 94_000_000);
+        assert!(json.get("from_bytes").is_none() && json.get("advertised_bytes").is_none());
     }
 
     #[test]
@@ -374,6 +413,35 @@ mod tests {
         };
         let reduced = TuneEvent { kind: TuneEventKind::Tightened, ..event(change) }.conditional();
         assert!(reduced.contains("would reduce its window from 900 kB to 500 kB:"), "{reduced}");
+    }
+
+    #[test]
+    fn a_dry_run_tells_of_the_pacing_rate_and_of_the_congestion_control() {
+        let to = Some(Rate::from_mbit_per_second(94));
+        let pace = |from, to| event(AppliedChange::Pace { from, to, kernel: None }).conditional();
+        let start = "rsync[7] 192.0.2.2:873: would";
+        assert_eq!(pace(None, to), format!("{start} pace it at 94 Mbit/s: its queue is gone"));
+        assert_eq!(pace(to, None), format!("{start} not pace it: its queue is gone"));
+        let change = AppliedChange::Congestion { to: "bbr".parse().unwrap() };
+        let switched = TuneEvent { kind: TuneEventKind::Switched, ..event(change) };
+        assert_eq!(switched.conditional(), format!("{start} switch to bbr: its queue is gone"));
+    }
+
+    #[test]
+    fn the_rule_that_decides_is_named_in_words_and_in_json() {
+        let to = Some(Rate::from_mbit_per_second(94));
+        let mut event = event(AppliedChange::Pace { from: None, to, kernel: to });
+        let json = |event: &TuneEvent| -> serde_json::Value {
+            serde_json::from_str(&event.json(false)).unwrap()
+        };
+        assert!(json(&event).get("rule").is_none());
+        let goal = Some(crate::Goal::Throughput);
+        event.who.rule = Some(MatchedRule { number: 1, line: 2, goal });
+        let end = ": its queue is gone (rule 1, line 2: throughput)";
+        assert!(event.to_string().ends_with(end), "{event}");
+        assert!(event.conditional().ends_with(end), "{}", event.conditional());
+        let rule = serde_json::json!({ "number": 1, "line": 2, "goal": "throughput" });
+        assert_eq!(json(&event)["rule"], rule);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 use sweetspot_control::{
     AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, NotLimited, OwnClamp,
-    PaceStep, PacedUpload, TuneEvent, TuneEventKind, buffer_for,
+    PaceStep, PacedUpload, TuneEvent, TuneEventKind,
 };
 use sweetspot_kernel::Congestion;
-use sweetspot_linux::clock;
+use sweetspot_linux::{clock, sysctl};
 use sweetspot_sizing::SavedWindow;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -110,8 +110,29 @@ impl TunedConnection {
         why.is_bulk().then(|| self.upload_event(kind, &why.words(1), change))
     }
 
-    /// Limits its window; `None` lifts the limit. Fails if the kernel refuses the option. A closed connection is not an error:
-    /// the next sample reports its end.
+    /// The event with which its limits end. Those of its window were `from`.
+    pub fn end_event(
+        &self,
+        kind: TuneEventKind,
+        why: &str,
+        from: Option<Bytes>,
+        rates: (Rate, (Duration, Option<Duration>)),
+    ) -> TuneEvent {
+        match self.upload.pace().filter(|_| from.is_none()) {
+            Some(pace) => {
+                let change = AppliedChange::Pace { from: Some(pace), to: None, kernel: None };
+                self.upload_event(kind, why, change)
+            }
+            None => {
+                let advertised = self.advertised;
+                let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
+                self.event(kind, why, change, rates.0, rates.1)
+            }
+        }
+    }
+
+    /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
+    /// error; the next sample finds that out.
     pub fn limit(&mut self, leases: &mut Leases, to: Option<Bytes>) -> Result<(), TuneError> {
         self.handle.note_clamp(&mut self.own_clamp);
         let mut planned = self.own_clamp;
@@ -178,7 +199,9 @@ impl TunedConnection {
     pub fn choose_congestion(&mut self, to: CongestionName, dry_run: bool) -> Option<TuneEvent> {
         let change = AppliedChange::Congestion { to };
         if dry_run {
-            return Some(self.upload_event(TuneEventKind::Advised, NAMED, change));
+            let offered = sysctl::available_congestion_controls().unwrap_or_default();
+            let is_offered = offered.contains(&to.to_string());
+            return is_offered.then(|| self.upload_event(TuneEventKind::Switched, NAMED, change));
         }
         if let Err(why) = self.handle.choose_congestion(Some(to)) {
             return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), change));
@@ -266,15 +289,11 @@ impl TunedConnection {
         dry_run: bool,
     ) -> Option<TuneEvent> {
         let change = |to, kernel| AppliedChange::Pace { from: step.before, to, kernel };
+        let kind = step.kind.unwrap_or(TuneEventKind::Adjusted);
         if dry_run {
             // The effect of a pacing rate that cannot be set is unknown.
             self.leave_upload = true;
-            let advice = advice(step, self.upload_seen.2);
-            return Some(self.upload_event(
-                TuneEventKind::Advised,
-                &advice,
-                change(step.before, None),
-            ));
+            return Some(self.upload_event(kind, &step.why, change(step.pace, None)));
         }
         if let Err(why) = self.pace(leases, step.pace) {
             self.leave_upload = true;
@@ -282,7 +301,6 @@ impl TunedConnection {
             return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), unchanged));
         }
         let change = change(step.pace, self.handle.kernel_pace().ok().flatten());
-        let kind = step.kind.unwrap_or(TuneEventKind::Adjusted);
         Some(self.upload_event(kind, &step.why, change))
     }
 
@@ -290,16 +308,6 @@ impl TunedConnection {
         let (rate, rtt, minimum_rtt) = self.upload_seen;
         self.event(kind, why, change, rate, (rtt.unwrap_or_default(), minimum_rtt))
     }
-}
-
-/// Advice on an upload that keeps its own pacing rate.
-fn advice(step: &PaceStep, minimum_rtt: Option<Duration>) -> String {
-    let PaceStep { why, pace, .. } = step;
-    let Some((pace, rtt)) = pace.zip(minimum_rtt) else { return why.clone() };
-    let buffer = buffer_for(pace, rtt);
-    format!(
-        "{why}; SO_MAX_PACING_RATE = {pace} would empty it, and SO_SNDBUF = {buffer} would hold the data in flight"
-    )
 }
 
 #[cfg(test)]
@@ -312,8 +320,8 @@ mod tests {
     use super::*;
     use crate::kernel::tests::record;
 
-    #[test]
-    fn an_upload_without_a_minimum_reports_none() {
+    /// A connection that has moved nothing.
+    fn connection() -> (TunedConnection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let process = ProcessHandle::open(std::process::id()).unwrap();
@@ -321,11 +329,45 @@ mod tests {
             LiveSocket::name(&process, stream.as_raw_fd(), inode(&stream).unwrap(), None).unwrap();
         let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
         let (pid, cookie, program) = (std::process::id(), socket.cookie(), "test".to_owned());
-        let who = ConnectionOwner { pid, program, local, remote, cookie };
+        let who = ConnectionOwner { pid, program, local, remote, cookie, rule: None };
         // A record of zeros: the kernel has measured nothing.
         let seen = Seen::of_record(&record(1, 0));
-        let connection = TunedConnection::new(Handle::Borrowed(socket, 0), who, &seen);
+        (TunedConnection::new(Handle::Borrowed(socket, 0), who, &seen), stream)
+    }
+
+    #[test]
+    fn an_upload_without_a_minimum_reports_none() {
+        let (connection, _stream) = connection();
         let change = AppliedChange::Pace { from: None, to: None, kernel: None };
         assert_eq!(connection.upload_event(TuneEventKind::Advised, "", change).rtt.1, None);
+    }
+
+    #[test]
+    fn a_dry_run_switches_to_a_congestion_control_only_if_the_kernel_offers_it() {
+        let (mut connection, _stream) = connection();
+        // Every kernel has reno.
+        let event = connection.choose_congestion("reno".parse().unwrap(), true).unwrap();
+        assert_eq!(event.kind, TuneEventKind::Switched);
+        assert!(connection.choose_congestion("no-such".parse().unwrap(), true).is_none());
+        assert!(!connection.touched());
+    }
+
+    #[test]
+    fn the_end_of_a_paced_upload_has_its_pacing_rate_and_no_window() {
+        let (mut connection, _stream) = connection();
+        let now = Time::ZERO + Duration::from_secs(1);
+        let rates = (Rate::ZERO, (Duration::ZERO, None));
+        let change = |connection: &TunedConnection| {
+            connection.end_event(TuneEventKind::Gone, "", None, rates).change
+        };
+        assert!(matches!(change(&connection), AppliedChange::Window { .. }));
+        let (window, minimum_rtt) = (Bytes::new(500_000), Duration::from_millis(40));
+        connection.resume_upload(now, SavedWindow { window, minimum_rtt });
+        let report = Seen::of_record(&record(1, 0)).report;
+        let delivered = Bytes::new(14_600);
+        connection.upload.handle_sample(now, delivered, Some(minimum_rtt), &report);
+        // 500 kB in 40 ms.
+        let from = Some(Rate::from_mbit_per_second(100));
+        assert_eq!(change(&connection), AppliedChange::Pace { from, to: None, kernel: None });
     }
 }

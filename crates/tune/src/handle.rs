@@ -10,7 +10,7 @@ use crate::TuneError;
 use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
 use crate::lease::AppliedLimit;
-use crate::leftovers::held_window;
+use crate::leftovers::{held_window, recorded_window};
 use crate::sample::{self, Seen};
 
 /// The mechanism that samples and limits a connection.
@@ -41,11 +41,14 @@ impl Handle {
         }
     }
 
-    /// Whether another tuner limits its window, as far as this user can tell. Via bpf only one tuner at a time can be active.
+    /// Whether another tuner holds its window, as far as this user can find out. Only one at a time is inside the kernel.
     pub fn is_held_by_tuner(&self) -> bool {
         match self {
             Handle::Borrowed(socket, _) => held_window(socket.inode(), socket.cookie()).is_some(),
-            Handle::InKernel(_) => false,
+            Handle::InKernel(connection) => {
+                let inode = connection.latest().and_then(|record| record.inode);
+                inode.is_some_and(|inode| recorded_window(inode, connection.cookie()).is_some())
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use sweetspot_control::policy::{PROGRAM_NAME_BYTES, Policy, Subject};
+use sweetspot_control::policy::{MatchedRule, PROGRAM_NAME_BYTES, Policy, Subject};
 use sweetspot_linux::diag::{Detail, Diag, TcpState};
 use sweetspot_linux::live::BorrowError;
 use sweetspot_linux::processes;
@@ -107,6 +107,10 @@ impl Scope for HostScope {
 
     fn select(&self, subject: &Subject<'_>) -> Selection {
         Selection::by_policy(self.policy.goal(subject))
+    }
+
+    fn rule(&self, subject: &Subject<'_>) -> Option<MatchedRule> {
+        self.policy.matched(subject)
     }
 }
 

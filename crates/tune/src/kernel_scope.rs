@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sweetspot_control::policy::{Policy, Subject};
+use sweetspot_control::policy::{MatchedRule, Policy, Subject};
 use sweetspot_control::{CongestionName, Goal, network};
 use sweetspot_kernel::{Connections, KernelError, Record, SocketPrograms, Transfers};
 use sweetspot_linux::cgroup::Cgroup;
@@ -215,6 +215,13 @@ impl Scope for KernelScope {
         }
     }
 
-    /// Does nothing: the BPF programs report only bulk transfers, which are all connected.
+    fn rule(&self, subject: &Subject<'_>) -> Option<MatchedRule> {
+        match &self.chosen {
+            Chosen::ByPolicy(policy) => policy.matched(subject),
+            Chosen::All(_) | Chosen::OfProcess { .. } => None,
+        }
+    }
+
+    /// Connections are reported once they are bulk transfers, which no other state is.
     fn forget(&mut self, _inode: u64) {}
 }

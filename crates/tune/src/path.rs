@@ -7,7 +7,7 @@ use sweetspot_control::{
 };
 use sweetspot_linux::clock;
 use sweetspot_sizing::SavedWindow;
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::connection::TunedConnection;
 use crate::guard::Leases;
@@ -155,14 +155,8 @@ impl TunedPath {
             connection.undo();
             // If the guardian is gone, there is nothing to release.
             let _ = leases.release(*cookie);
-            let change = match connection.upload.pace() {
-                Some(pace) => AppliedChange::Pace { from: Some(pace), to: None, kernel: None },
-                None => {
-                    let (from, advertised) = (self.group.limit(*cookie), connection.advertised);
-                    AppliedChange::Window { from, to: None, clamp: None, advertised }
-                }
-            };
-            told.push(event(&self.group, connection, TuneEventKind::Lifted, why, change));
+            let (from, rates) = (self.group.limit(*cookie), rates(&self.group));
+            told.push(connection.end_event(TuneEventKind::Lifted, why, from, rates));
         }
         told
     }
@@ -214,6 +208,8 @@ impl TunedPath {
         let from = self.group.limit(cookie);
         self.group.remove(clock::now(), cookie);
         let Some(mut connection) = self.connections.remove(&cookie) else { return told };
+        let why = "the connection has ended";
+        let gone = connection.end_event(TuneEventKind::Gone, why, from, rates(&self.group));
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
         if let Some(why) = connection.not_limited(uploads) {
@@ -224,9 +220,7 @@ impl TunedPath {
             let _ = leases.release(cookie);
         }
         if connection.claimed || connection.touched() {
-            let (why, advertised) = ("the connection has ended", connection.advertised);
-            let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
-            told.push(event(&self.group, &connection, TuneEventKind::Gone, why, change));
+            told.push(gone);
         }
         told
     }
@@ -347,7 +341,13 @@ fn event(
     why: &str,
     change: AppliedChange,
 ) -> TuneEvent {
-    connection.event(kind, why, change, group.rate(), group.round_trips())
+    let (rate, rtt) = rates(group);
+    connection.event(kind, why, change, rate, rtt)
+}
+
+/// The rate, the latest RTT and the minimum one of a path group.
+fn rates(group: &PathGroup) -> (Rate, (Duration, Option<Duration>)) {
+    (group.rate(), group.round_trips())
 }
 
 #[cfg(test)]

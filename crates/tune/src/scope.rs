@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
-use sweetspot_control::policy::Subject;
+use sweetspot_control::policy::{MatchedRule, Subject};
 use sweetspot_control::{CongestionName, Goal, NotLimited};
 use sweetspot_kernel::{Record, Transfers};
 use sweetspot_linux::live::{BorrowError, ProcessHandle};
@@ -63,6 +63,11 @@ pub trait Scope {
 
     /// The congestion control chosen for a connection; `None` leaves its own.
     fn congestion(&self, _subject: &Subject<'_>) -> Option<CongestionName> {
+        None
+    }
+
+    /// The rule of the policy that decides about a connection; `None` without a policy or such a rule.
+    fn rule(&self, _subject: &Subject<'_>) -> Option<MatchedRule> {
         None
     }
 

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use sweetspot_control::policy::Subject;
 use sweetspot_control::{
-    ConnectionOwner, Goal, NotLimited, OwnClamp, PathCache, PathGroup, PeerLabels, TuneEvent,
-    TuneEventKind, UnlimitedConnections, network,
+    AppliedChange, ConnectionOwner, Goal, NotLimited, OwnClamp, PathCache, PathGroup, PeerLabels,
+    TuneEvent, TuneEventKind, UnlimitedConnections, network,
 };
 use sweetspot_kernel::Transfers;
 use sweetspot_linux::cgroup::Cgroup;
@@ -245,12 +245,13 @@ impl<S: Scope> Tuner<S> {
         let (uid, program) = (found.uid, found.program.as_str());
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
+        let rule = self.scope.rule(&subject);
+        let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie, rule };
         let goal = match self.scope.select(&subject) {
             Selection::Tuned(goal) => goal,
-            Selection::LeftAlone(why) => return self.unlimited.add(why, remote),
+            Selection::LeftAlone(why) => return self.leave_alone(why, who, &seen),
             Selection::OfOther => return,
         };
-        let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie };
         let handle = Handle::Borrowed(socket, found.started);
         self.add(now, goal, TunedConnection::new(handle, who, &seen), &seen);
     }
@@ -265,20 +266,21 @@ impl<S: Scope> Tuner<S> {
         let pid = owner.map_or(0, |owner| owner.pid);
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
-        let selection = self.scope.select(&subject);
-        if let Selection::LeftAlone(why) = selection {
-            self.unlimited.add(why, remote);
-        }
+        let (selection, rule) = (self.scope.select(&subject), self.scope.rule(&subject));
+        let cookie = record.cookie;
+        let who = ConnectionOwner { pid, program: program.clone(), local, remote, cookie, rule };
+        let seen = Seen::of_record(&record);
         let Selection::Tuned(goal) = selection else {
             // If no map entry is free, it is only sampled.
             let _ = connection.leave();
+            if let Selection::LeftAlone(why) = selection {
+                self.leave_alone(why, who, &seen);
+            }
             return;
         };
         // A congestion control matters only to a connection that mainly sends.
         let sends = self.options.uploads && record.acked > record.received;
         let congestion = self.scope.congestion(&subject).filter(|_| sends && !self.is_unguarded());
-        let who = ConnectionOwner { pid, program, local, remote, cookie: record.cookie };
-        let seen = Seen::of_record(&record);
         let mut tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
         if let Some((pace, minimum_rtt)) = record.saved_pace.zip(record.minimum_rtt) {
             tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
@@ -287,6 +289,24 @@ impl<S: Scope> Tuner<S> {
             self.events.extend(tuned.choose_congestion(to, self.options.dry_run));
         }
         self.add(now, goal, tuned, &seen);
+    }
+
+    /// Counts a connection that is not tuned, and reports one that the policy leaves alone.
+    fn leave_alone(&mut self, why: NotLimited, who: ConnectionOwner, seen: &Seen) {
+        self.unlimited.add(why, who.remote);
+        if why != NotLimited::ByPolicy {
+            return;
+        }
+        let why = match who.rule {
+            Some(_) => "the policy leaves it alone".to_owned(),
+            None => why.words(1),
+        };
+        let advertised = seen.sample.advertised;
+        let change = AppliedChange::Window { from: None, to: None, clamp: None, advertised };
+        let (wall_s, kind) = (clock::wall().as_secs_f64(), TuneEventKind::NotLimited);
+        // One sample tells no rate.
+        let (rate, rtt) = (Rate::ZERO, (Duration::ZERO, None));
+        self.events.push(TuneEvent { wall_s, who, kind, why, change, rate, rtt });
     }
 
     /// Adds a connection with its first sample.

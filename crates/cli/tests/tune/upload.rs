@@ -82,3 +82,25 @@ fn a_pace_is_lifted_when_the_tuner_is_killed() {
     Signal::KILL.send(emulated.tuner()[1]);
     wait_for("the end of pacing", || pace(&socket).is_none().then_some(()));
 }
+
+#[test]
+fn a_dry_run_names_the_pacing_rate_that_a_real_run_would_set() {
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path();
+    let line = format!(
+        "python3 -c \"$CLIENT\" {RECEIVES} & \
+         $SWEETSPOT tune attach --send --dry-run --events {0}/events {1} $! 2>{0}/messages; wait",
+        path.display(),
+        "--via pidfd",
+    );
+    let Some(emulated) = Emulated::start(PATH, &line) else { return };
+    let event = wait_for("taken", || event(&path.join("events"), "taken"));
+    assert_eq!(event["dry_run"], true);
+    assert!(event["pace_to_bps"].is_u64() && event["pace_from_bps"].is_null(), "{event}");
+    let messages = || std::fs::read_to_string(path.join("messages")).unwrap_or_default();
+    let would = wait_for("the line", || {
+        messages().lines().find(|line| line.contains(": would pace it at ")).map(str::to_owned)
+    });
+    assert!(would.starts_with("sweetspot: dry run: python3[") && !would.contains("SO_"), "{would}");
+    drop(emulated);
+}

@@ -61,8 +61,8 @@ impl BufferAdvice {
     }
 }
 
-/// The send buffer that sustains `rate` at an RTT of `rtt`, as SO_SNDBUF counts it.
-pub fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
+/// The send buffer that carries `rate` over round trips of `rtt`, as SO_SNDBUF counts it.
+fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
     rate * rtt * BUFFER_PER_WINDOW
 }
 

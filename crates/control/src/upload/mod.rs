@@ -9,7 +9,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-pub use buffer::{BufferAdvice, SendBufferSample, buffer_for};
+pub use buffer::{BufferAdvice, SendBufferSample};
 
 use crate::event::TuneEventKind;
 
@@ -125,7 +125,10 @@ impl PacedUpload {
         let (kind, why) = told.unzip();
         let follows = || match self.driver.phase() {
             SizingPhase::Trying => "the queue is draining",
-            SizingPhase::Holding => "a trial of a faster rate begins or ends",
+            SizingPhase::Holding if self.pace < before => "a trial of a faster rate ends",
+            SizingPhase::Holding => {
+                "a trial of a faster rate begins, or the queue of one has drained"
+            }
             _ => "newer measurements of the path",
         };
         let why = why.unwrap_or_else(|| follows().to_owned());

@@ -30,7 +30,7 @@ Examples:
   Upload without filling it:
     sweetspot tune run --send -- rsync -a data/ host:/backup
 
-  Print the actions without doing them:
+  Run a command untuned, and print what tuning would do:
     sweetspot tune run --dry-run --events events.jsonl -- rsync -a host:/data .
 
   Lift the limits of a tuner that was killed together with its guardians:
@@ -48,7 +48,9 @@ Actions in messages, with their names in --events where those differ:
   advice (advised)            a change that would help an upload
   switched                    another congestion control
   adjusted                    the limit follows the window or the rate (-v)
-  not limited (not_limited)   a bulk transfer needed no limit (-v)
+  not limited (not_limited)   a bulk transfer needed no limit, or the policy
+                              leaves a connection alone (-v)
+A bulk transfer moves at least 60 kB; via bpf, within 2 s.
 \"advertised\" is the window that this kernel announces to the sender; a larger
 limit has no effect yet.
 
@@ -67,6 +69,8 @@ Members of --events, a line of JSON for each action:
   congestion_to      for a switch, instead: the congestion control
   goodput_bps, rtt_s, rtt_min_s
                      null before the first measurement
+  rule               the rule of the policy that matched, with its number,
+                     line and goal; absent if none did
   dry_run            true in a dry run, otherwise absent
   tuned, not_limited in the last line, whose event is ended and which has no
                      connection: the number of tuned connections; the others,
@@ -106,10 +110,11 @@ pub fn run(arguments: TuneArguments) -> Ending {
     }
 }
 
-/// Runs `work` under a guardian process that undoes it, with the programs attached to a cgroup. Errors are printed before the
-/// guardian ends.
+/// Runs `work` under a guardian process that undoes it, with the programs attached to a cgroup; errors are printed before the
+/// guardian ends. The exit code after one is `failed`.
 fn under_guard(
     inside: Option<Inside>,
+    failed: u8,
     work: impl FnOnce(Option<Inside>, Leases, Supervisor) -> Fallible<u8>,
 ) -> Ending {
     let left = lift_leftovers();
@@ -120,7 +125,7 @@ fn under_guard(
     let work = |leases, supervisor| {
         work(inside, leases, supervisor).unwrap_or_else(|error| {
             err!("sweetspot: {error}");
-            1
+            failed
         })
     };
     Ok(ExitCode::from(guarded(work, || undo.iter().for_each(|undo| undo()))?))
@@ -130,6 +135,7 @@ fn under_guard(
 mod tests {
     use std::collections::BTreeSet;
 
+    use sweetspot_control::policy::MatchedRule;
     use sweetspot_control::{
         AppliedChange, ConnectionOwner, NotLimited, TuneEvent, TuneEventKind, UnlimitedConnections,
         ended_line,
@@ -140,6 +146,7 @@ mod tests {
     use crate::verbs::members::listed;
 
     fn event(change: AppliedChange) -> TuneEvent {
+        let rule = MatchedRule { number: 1, line: 2, goal: None };
         TuneEvent {
             wall_s: 1.0,
             who: ConnectionOwner {
@@ -148,6 +155,7 @@ mod tests {
                 local: "192.0.2.1:50000".parse().unwrap(),
                 remote: "192.0.2.2:443".parse().unwrap(),
                 cookie: 7,
+                rule: Some(rule),
             },
             kind: TuneEventKind::Taken,
             why: "why".to_owned(),
@@ -187,10 +195,11 @@ mod tests {
             (page.find("## Events of `tune`").unwrap(), page.find("## A diagnosis").unwrap());
         let page = &page[begin..end];
         let inner = keys(&written.last().unwrap()["not_limited"][0]);
-        for name in members.iter().chain(&inner) {
+        let rule = keys(&written[0]["rule"]);
+        for name in members.iter().chain(&inner).chain(&rule) {
             assert!(page.contains(&format!("`{name}`")), "docs/formats.md lacks {name}");
         }
-        assert!(inner.iter().all(|name| help.contains(name.as_str())), "{inner:?}");
+        assert!(inner.iter().chain(&rule).all(|name| help.contains(name.as_str())), "{inner:?}");
         for reason in NotLimited::ALL {
             let name = serde_json::to_value(reason).unwrap();
             let name = format!("`{}`", name.as_str().unwrap());
