@@ -24,7 +24,7 @@ fn without(prepare: &str, name: &str) {
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
     let (code, _, said) = run("--via bpf");
-    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
+    assert_eq!((code, said.lines().count()), (Some(125), 1), "{said}");
     assert!(said.contains(&format!("cannot tune via bpf: {name}: ")), "{said}");
     for silent in ["", "--via auto"] {
         assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent}");
@@ -54,7 +54,7 @@ fn a_default_that_cannot_be_had_is_no_complaint() {
     assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{said}");
     assert!(said.lines().count() == 3 && said.contains("; tuning via pidfd\n"), "{said}");
     let (code, ran, said) = run(&["--via", "bpf"]);
-    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(1), "", 1), "{said}");
+    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(125), "", 1), "{said}");
     let (_, doctor, _) = sweetspot(&["tune", "doctor"]);
     let line = |line: &str| line.starts_with("missing") && line.contains(missing.name);
     assert!(doctor.lines().any(line), "{doctor}");
@@ -114,11 +114,23 @@ fn what_cannot_be_done_is_said_in_one_line() {
     let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("expected bpf (") && said.contains("pidfd (") && said.contains("auto ("));
+    let scratch = tempfile::tempdir().unwrap();
+    let policy = scratch.path().join("policy.toml");
+    // Missing, a directory, and invalid: the command line names the wrong thing.
+    std::fs::write(scratch.path().join("invalid.toml"), "gaol = 1").unwrap();
+    for wrong in ["nosuch.toml", ".", "invalid.toml"] {
+        let wrong = scratch.path().join(wrong).display().to_string();
+        let (code, _, said) = sweetspot(&["tune", "daemon", "--policy", &wrong]);
+        assert_eq!((code, said.lines().count()), (Some(2), 1), "{wrong}: {said}");
+    }
+    for wrong in [&["run", "-q", "-v", "--", "true"][..], &["attach", "0"]] {
+        assert_eq!(sweetspot(&[&["tune"], wrong].concat()).0, Some(2), "{wrong:?}");
+    }
+    let failing = ["tune", "run", "--events", "/no/such/directory/events", "--", "true"];
+    assert_eq!(sweetspot(&failing).0, Some(125));
     if !possible() {
         return;
     }
-    let scratch = tempfile::tempdir().unwrap();
-    let policy = scratch.path().join("policy.toml");
     std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
     let daemon = ["tune", "daemon", "--via", "bpf", "--policy", policy.to_str().unwrap()];
     let (code, _, said) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());

@@ -158,6 +158,42 @@ fn a_connection_to_another_peer_is_reported() {
     assert_eq!((&last["tuned"], &last["why"]), (&1.into(), &closing.into()), "{last}");
 }
 
+/// In a pipe, too, each of its lines is printed.
+#[test]
+fn a_daemon_names_the_rule_that_leaves_a_connection_alone_and_the_one_that_never_matches() {
+    let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
+    let mut download = python(DOWNLOAD, &[sink().port(), server.port]);
+    let (policy, port) = (scratch.path().join("policy.toml"), server.port);
+    let rules = format!(
+        "[[rule]]\nports = [{port}]\ngoal = \"leave\"\n[[rule]]\nports = [{port}]\ngoal = \"throughput\"\n"
+    );
+    std::fs::write(&policy, rules).unwrap();
+    let daemon = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+        .args(["tune", "daemon", "--via", "pidfd", "--dry-run", "--verbose", "--policy"])
+        .arg(&policy)
+        .arg("--events")
+        .arg(scratch.path().join("events"))
+        .env("RUNTIME_DIRECTORY", scratch.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let rule = "\"rule\":{\"number\":1,\"line\":1,\"goal\":\"leave\"}";
+    let log = || std::fs::read_to_string(scratch.path().join("events")).unwrap_or_default();
+    wait_for("the connection", || log().contains(rule).then_some(()));
+    Signal::TERMINATE.send(daemon.id());
+    let (code, said) = ended(daemon);
+    assert_eq!(code, Some(0), "{said}");
+    let hidden =
+        "policy.toml: line 4: never reached: the rule at line 1 matches all of its connections";
+    let line = format!("[{}] 127.0.0.1:{port}: not limited", download.id());
+    let why = ": the policy leaves it alone (rule 1, line 1: leave)";
+    for words in [hidden, &line, why, "seen, not limited: no rule of the policy tunes "] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    server.stop();
+    download.wait().unwrap();
+}
+
 /// Two sets of programs cannot be attached at once, but a dry run limits nothing.
 #[test]
 fn beside_a_dry_run_via_bpf_a_command_is_tuned_via_pidfd() {
@@ -181,7 +217,7 @@ fn beside_a_dry_run_via_bpf_a_command_is_tuned_via_pidfd() {
     assert!(said.ends_with(": tuning via pidfd"), "{said}");
     assert_eq!(run(&["--quiet"]), (Some(0), String::new()));
     let (code, said) = run(&["--via", "bpf"]);
-    assert!(code == Some(1) && said.contains("are tuned already"), "{said}");
+    assert!(code == Some(125) && said.contains("are tuned already"), "{said}");
     Signal::TERMINATE.send(daemon.id());
     assert_eq!(ended(daemon).0, Some(0));
 }

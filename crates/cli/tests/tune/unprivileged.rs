@@ -85,9 +85,11 @@ fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
     let mut command = as_nobody(&program, &["tune", "daemon", "--policy", &policy]);
     command.args(["--via", "pidfd"]);
     let stderr = daemon(&mut command, "their downloads are left alone (run as root");
-    // The daemon's first line precedes the message.
+    // Between the lines with which it began and ended.
     assert!(stderr.starts_with("sweetspot: tuning via pidfd by 1 rule of "), "{stderr}");
-    assert_eq!(stderr.lines().count(), 2, "{stderr}");
+    let sight = "it sees only the sockets of its own user's processes";
+    assert!(stderr.lines().next().is_some_and(|line| line.contains(sight)), "{stderr}");
+    assert_eq!(stderr.lines().count(), 3, "{stderr}");
 }
 
 /// Exactly the capabilities of packaging/sweetspot-tune.service.

@@ -220,7 +220,7 @@ struct Code {
     verbs: &'static [&'static str],
 }
 
-const CODES: [Code; 7] = [
+const CODES: [Code; 8] = [
     Code { code: "0", meaning: "success", verbs: &[] },
     Code {
         code: "1",
@@ -241,6 +241,11 @@ const CODES: [Code; 7] = [
         code: "23",
         meaning: "some files failed, as in rsync(1)",
         verbs: &["copy", "send", "receive", "serve"],
+    },
+    Code {
+        code: "125",
+        meaning: "tuning failed; the command may not have run",
+        verbs: &["tune run"],
     },
     Code { code: "126", meaning: "the command cannot be executed", verbs: &COMMANDS },
     Code { code: "127", meaning: "the command was not found", verbs: &COMMANDS },

@@ -14,7 +14,7 @@ use crate::verbs::{Ending, Fallible};
 /// Tune the connections of a running process and of its children
 ///
 /// Runs until the process ends or a signal arrives; then prints what it did, or why it limited nothing.
-/// The process must be yours; if kernel.yama.ptrace_scope is not 0, run this as root.
+/// Without root, the process must be yours and kernel.yama.ptrace_scope 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,7 +26,7 @@ Exit codes: 0 the process has ended, or a signal ended tuning; 1 tuning could
 not start; 2 the command line is wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.")]
-#[command(mut_arg("via", |via| via.help(via_help!("pidfd, because bpf attaches to the process's whole cgroup"))))]
+#[command(mut_arg("via", |via| via.help(via_help!("pidfd; bpf sees the process's whole cgroup, but tunes only the process and its children"))))]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
@@ -47,7 +47,7 @@ pub struct TuneAttachArguments {
 }
 
 fn process(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| {
+    text.parse().ok().filter(|pid| *pid > 0).ok_or_else(|| {
         "expected a process number such as 4711; `pgrep NAME` and `sweetspot top` find it"
             .to_owned()
     })
@@ -60,7 +60,7 @@ pub fn run(arguments: TuneAttachArguments) -> Ending {
     let inside = arguments
         .common
         .inside(Via::Pidfd, arguments.common.is_dry_run(), |watch| Inside::around(pid, watch))?;
-    under_guard(inside, |inside, leases, supervisor| {
+    under_guard(inside, 1, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })
 }
@@ -80,7 +80,10 @@ fn guarded(
 ) -> Fallible<u8> {
     let process = find(arguments.pid)?;
     if inside.is_none() {
-        may_borrow(&process).map_err(TuneError::Process)?;
+        may_borrow(&process).map_err(|error| {
+            let next = "or add --via bpf (root), which needs no access to the process";
+            format!("{}; {next}", TuneError::Process(error))
+        })?;
     }
     let name = Process::read(arguments.pid).map_or(String::new(), |it| format!(" ({})", it.name));
     let mut journal = arguments.common.journal(Watched {

@@ -1,9 +1,11 @@
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use sweetspot_control::policy::Policy;
+use sweetspot_linux::processes;
 use sweetspot_linux::signals::Supervisor;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
@@ -24,34 +26,39 @@ Examples:
   sweetspot tune daemon --policy policy.toml --events events.jsonl
 
 A policy:
-  memory = \"256MB\"              # all windows, max-min fair
-  metrics = \"127.0.0.1:9477\"    # Prometheus; loopback only
+  # Total memory for all windows, shared max-min fairly
+  memory = \"256MB\"
+  # Prometheus, loopback only; --metrics replaces it
+  metrics = \"127.0.0.1:9477\"
+  # true acts like --dry-run; false does not undo that
   dry_run = false
 
-  # Every rule needs a goal. The first rule whose other keys all match a
-  # connection decides; a rule without other keys matches every connection.
-  # Connections that no rule matches are left alone.
+  # Every rule needs a goal. The first rule whose other
+  # keys all match a connection decides; a rule without
+  # other keys matches every connection. Connections
+  # that no rule matches are left alone.
   [[rule]]
-  programs = [\"restic\", \"rsync\"]    # names that `ps -o comm` shows
+  # The names that `ps -o comm` shows
+  programs = [\"restic\", \"rsync\"]
   users = [\"backup\"]            # names or numbers
   goal = \"less-than-best-effort\"
 
   [[rule]]
   ports = [443, \"8000-8999\"]
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
-  cgroups = [\"system.slice/docker-*.scope\"]    # or services
+  cgroups = [\"system.slice/docker-*.scope\"]
   congestion = \"bbr\"            # via bpf, with --send
   goal = \"throughput\"           # or \"leave\"
 
-Exit codes: 0 a signal ended it; 1 tuning could not start; 2 the command line is
-wrong.
+Exit codes: 0 a signal ended it; 1 tuning could not start; 2 the command line or
+the policy is wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.";
 
 /// Tune a host's connections by a policy
 ///
 /// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections, and why
-/// other bulk transfers were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
+/// other bulk transfers (60 kB or more within 2 s) were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
 /// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
 /// of all containers.
 #[derive(Debug, clap::Args)]
@@ -86,16 +93,16 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
     if !arguments.common.is_quiet() {
         err!("sweetspot: {}", beginning(&arguments, &policy, inside.is_some()));
     }
-    say_what_is_not_chosen(&arguments, &policy, inside.is_some());
-    under_guard(inside, |inside, leases, supervisor| {
+    say_what_has_no_effect(&arguments, &policy, inside.is_some());
+    under_guard(inside, 1, |inside, leases, supervisor| {
         guarded(&arguments, policy, inside, leases, supervisor)
     })
 }
 
 fn read(file: &Path) -> Fallible<Policy> {
-    let text = text_file::read(file, "a policy")?;
+    let text = text_file::read(file, "a policy").map_err(UsageError::new)?;
     let policy = Policy::parse(&text, &uid_of);
-    Ok(policy.map_err(|error| format!("{}: {error}", file.shown()))?)
+    Ok(policy.map_err(|error| UsageError::new(format!("{}: {error}", file.shown())))?)
 }
 
 /// The first line of the log: the mechanism, the rules and the metrics address.
@@ -106,7 +113,14 @@ fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) 
         Some(address) => format!("metrics at http://{address}/metrics"),
         None => "no metrics".to_owned(),
     };
-    format!("tuning via {via} by {rules} of {}; {metrics}", arguments.policy.shown())
+    let sight = match is_inside || processes::may_inspect_others() {
+        true => "",
+        false => {
+            "; it sees only the sockets of its own user's processes (others need CAP_SYS_PTRACE)"
+        }
+    };
+    let end = if io::stderr().is_terminal() { "; Ctrl-C ends tuning" } else { "" };
+    format!("tuning via {via} by {rules} of {}; {metrics}{sight}{end}", arguments.policy.shown())
 }
 
 fn rules(policy: &Policy) -> String {
@@ -116,9 +130,10 @@ fn rules(policy: &Policy) -> String {
     }
 }
 
-/// Reports which congestion controls of the policy no connection will get, and why.
-fn say_what_is_not_chosen(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
+/// Reports the rules that never match, and the congestion controls that connections will not have, and why.
+fn say_what_has_no_effect(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
     let file = arguments.policy.shown();
+    policy.shadowed().iter().for_each(|rule| err!("sweetspot: {file}: {rule}"));
     let sends = arguments.common.sends();
     let offered = sysctl::available_congestion_controls().unwrap_or_default();
     let names: BTreeSet<String> = policy.congestion_names().map(|name| name.to_string()).collect();
@@ -213,7 +228,7 @@ fn guarded(
     let mut file = PolicyFile::new(&arguments.policy);
     let place = arguments.cgroup.iter().map(|name| format!(" in {name}")).collect::<String>();
     let (owner, is_inside) = (format!("any process{place}"), inside.is_some());
-    let watched = Watched { owner, is_inside, is_host: true, is_asked_for: false };
+    let watched = Watched { owner, is_inside, is_host: true, is_asked_for: true };
     let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
     let until = Until::Signal;
     let code = match inside {
@@ -222,7 +237,7 @@ fn guarded(
             let mut tuner = Tuner::new(scope, options, leases);
             let mut revise = |tuner: &mut Tuner<KernelScope>| {
                 let Some(policy) = file.poll() else { return };
-                say_what_is_not_chosen(arguments, &policy, true);
+                say_what_has_no_effect(arguments, &policy, true);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.rehearse(options.dry_run);
@@ -236,7 +251,7 @@ fn guarded(
                 Tuner::new(HostScope::new(policy, arguments.common.sends())?, options, leases);
             let mut revise = |tuner: &mut Tuner<HostScope>| {
                 let Some(policy) = file.poll() else { return };
-                say_what_is_not_chosen(arguments, &policy, false);
+                say_what_has_no_effect(arguments, &policy, false);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.set_policy(policy);

@@ -9,7 +9,8 @@ Examples:
   sweetspot tune doctor
   sweetspot tune doctor --json | jq '.findings[] | select(.there == false)'
 
-Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd.
+Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd, or
+the list cannot be written; 2 the command line is wrong.
 
 Members of --json:
   bpf                true if tune runs via bpf here
@@ -55,11 +56,13 @@ fn print(findings: &[Finding], complete: bool) {
     for name in untested(findings) {
         out!("{:<8}{name:<14}{NOT_TESTED}", "-");
     }
+    let lacks_root = findings.iter().any(|finding| finding.name == "rights" && !finding.there);
     out!(
         "{}",
-        match complete {
-            true => "tune runs via bpf here.",
-            false => "tune runs only via pidfd here.",
+        match (complete, lacks_root) {
+            (true, _) => "tune runs via bpf here.",
+            (false, true) => "Without root, tune runs via pidfd.",
+            (false, false) => "tune runs via pidfd here.",
         }
     );
 }

@@ -68,7 +68,7 @@ impl EventLog {
 
     /// Whether a user reads lines that report no action.
     fn has_reader(&self) -> bool {
-        self.watched.is_asked_for || self.verbose || std::io::stderr().is_terminal()
+        self.watched.is_asked_for || self.verbose || self.dry_run || std::io::stderr().is_terminal()
     }
 
     /// Names the watched process and the mechanism; `end` says how tuning ends.
@@ -84,7 +84,7 @@ impl EventLog {
         let words = match (self.dry_run, dry_run) {
             (false, true) => {
                 "this is a dry run: no connection is changed; each line names an action that a real run would take. The \
-                 lines of a transfer stop at the first hold or reduction: what follows depends on its effect"
+                 lines of a transfer stop at the first hold, reduction or pacing rate: what follows depends on its effect"
             }
             (true, false) => "the dry run has ended: connections are changed from here on",
             _ => return,
@@ -137,11 +137,12 @@ impl EventLog {
             true => ("transfer", ""),
             false => ("download", "; uploads need --send"),
         };
-        let bulk = match is_inside {
-            true => format!(" ({BULK_BYTES} within {BULK_WITHIN})"),
-            false => String::new(),
-        };
-        format!("no bulk {noun} of {owner} was seen{bulk}{uploads}")
+        match is_inside {
+            true => {
+                format!("no {noun} of {owner} moved {BULK_BYTES} within {BULK_WITHIN}{uploads}")
+            }
+            false => format!("no bulk {noun} of {owner} was seen{uploads}"),
+        }
     }
 
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
@@ -198,12 +199,12 @@ mod tests {
             ),
             (
                 nothing(process, true, false, false),
-                "no bulk transfer of process 4711 (curl) was seen (60 kB within 2 s)",
+                "no transfer of process 4711 (curl) moved 60 kB within 2 s",
             ),
             // A daemon does not report uploads that it does not tune.
             (
                 nothing("any process", true, true, false),
-                "no bulk download of any process was seen (60 kB within 2 s); uploads need --send",
+                "no download of any process moved 60 kB within 2 s; uploads need --send",
             ),
             (nothing("any process", false, true, true), "no bulk transfer of any process was seen"),
         ] {

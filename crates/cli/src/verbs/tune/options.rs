@@ -21,8 +21,8 @@ pub struct Common {
     #[arg(long)]
     dry_run: bool,
 
-    /// Append every action to FILE, one JSON object per line, with each change of a limit and at the end
-    /// why other connections were not limited
+    /// Append every action to FILE, one JSON object per line, with each change of a limit, and why other
+    /// connections were not limited
     #[arg(long, value_name = "FILE", value_parser = events_file)]
     events: Option<PathBuf>,
 
@@ -47,7 +47,7 @@ pub struct Common {
 
     /// Print more detail: the mechanism, why auto chose pidfd, each change of a limit, and each bulk
     /// transfer that was not limited
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
 }
 

@@ -17,19 +17,21 @@ use sweetspot_program::failed_command;
 ///
 /// Via bpf (root) the command runs in a cgroup of its own. Via pidfd this needs no privileges,
 /// because a process may access its children's sockets. At the end it lists the tuned connections, and why other bulk
-/// transfers were not limited. The exit code is COMMAND's, or 128 + n after signal n.
+/// transfers (60 kB or more within 2 s) were not limited. If it tuned nothing, it prints that only to a terminal, with -v
+/// or in a dry run. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   sweetspot tune run -- curl -O https://example.org/dataset.tar
   sweetspot tune run --send -- rsync -a data/ host:/backup
 
-Exit codes: 0 COMMAND succeeded; 1 tuning could not start; 2 the command line is
-wrong; 126 COMMAND cannot be executed; 127 COMMAND was not found. Any other code
-is COMMAND's own.
+Exit codes: COMMAND's own, which may be any number; 2 the command line is wrong;
+125 tuning failed, and COMMAND may not have run; 126 COMMAND cannot be executed;
+127 COMMAND was not found.
 
 `sweetspot tune --help` explains the actions and the members of --events.")]
 #[command(mut_arg("via", |via| via.help(via_help!("auto"))))]
+#[command(mut_arg("dry_run", |it| it.help("Run COMMAND untuned, and print what tuning would do")))]
 pub struct TuneRunArguments {
     #[command(flatten)]
     common: Common,
@@ -41,7 +43,17 @@ pub struct TuneRunArguments {
     command: Vec<String>,
 }
 
+/// The exit code for the tuner's own failures, as of timeout(1) and env(1): COMMAND rarely ends with it.
+const FAILED: u8 = 125;
+
 pub fn run(arguments: TuneRunArguments) -> Ending {
+    begin(arguments).or_else(|error| {
+        err!("sweetspot: {error}");
+        Ok(ExitCode::from(FAILED))
+    })
+}
+
+fn begin(arguments: TuneRunArguments) -> Ending {
     let inside = match arguments.common.inside(
         Via::Auto,
         arguments.common.is_dry_run(),
@@ -58,7 +70,7 @@ pub fn run(arguments: TuneRunArguments) -> Ending {
         }
         inside => inside?,
     };
-    under_guard(inside, |inside, leases, supervisor| {
+    under_guard(inside, FAILED, |inside, leases, supervisor| {
         guarded(&arguments, inside, leases, supervisor)
     })
 }
