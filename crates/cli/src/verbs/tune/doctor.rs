@@ -9,8 +9,8 @@ Examples:
   sweetspot tune doctor
   sweetspot tune doctor --json | jq '.findings[] | select(.there == false)'
 
-Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd, or
-the list cannot be written; 2 the command line is wrong.
+Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd,
+or the list cannot be written; 2 the command line is wrong.
 
 Members of --json:
   bpf                true if tune runs via bpf here
