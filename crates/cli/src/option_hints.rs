@@ -114,7 +114,11 @@ const HINTS: &[Hint] = &[
         "--lifetime of `serve` or `serve invite` sets how long one is valid",
         &[A::Send, A::Serve, A::Service],
     ),
-    ("accepts one transfer, which is already running", "serve without --once accepts more", &[A::Serve]),
+    (
+        "accepts one transfer, which is already running",
+        "serve without --once accepts more",
+        &[A::Serve],
+    ),
     (
         "give them, or use fixed:SIZE",
         "give them with --path-rate and --path-rtt, or use fixed:SIZE",
