@@ -11,7 +11,7 @@
 //!
 //! let rates = [94.0, 96.0, 95.0];
 //! assert_eq!(rates.into_iter().collect::<Sorted>().quantile(0.25), Some(94.5));
-//! The standard error is 1 / sqrt(3); t with two degrees of freedom is 4.30.
+//! // The standard error is 1 / sqrt(3); t with two degrees of freedom is 4.30.
 //! let (mean, half) = mean_interval(&rates).unwrap();
 //! assert_eq!(format!("{mean} ± {half:.2}"), "95 ± 2.48");
 //! ```
