@@ -1,3 +1,5 @@
+use crate::student_t;
+
 /// A straight line, fitted to points by least squares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
@@ -27,6 +29,18 @@ impl Line {
         let joint: f64 = points.iter().map(|(x, y, w)| w * (x - mean_x) * (y - mean_y)).sum();
         let slope = joint / squares_x;
         Some(Line { intercept: mean_y - slope * mean_x, slope, mean_x, squares_x })
+    }
+
+    /// Half the 95 % interval (Student's t) of the intercept of this line, which is through these weighted points; `None` for
+    /// fewer than three, whose line leaves no residuals.
+    pub fn intercept_half(&self, points: &[(f64, f64, f64)]) -> Option<f64> {
+        let degrees = points.len().checked_sub(2).filter(|degrees| *degrees > 0)? as f64;
+        let total: f64 = points.iter().map(|(.., w)| w).sum();
+        let residual = |x: f64, y: f64| y - self.intercept - self.slope * x;
+        let squares: f64 = points.iter().map(|(x, y, w)| w * residual(*x, *y).powi(2)).sum();
+        let share = 1.0 / total + self.mean_x * self.mean_x / self.squares_x;
+        let t = student_t::two_sided_quantile(0.05, degrees);
+        Some(t * libm::sqrt(squares / degrees * share))
     }
 
     /// The line through points (x, y) of equal weight; `None` unless they have at least two different x.
@@ -95,6 +109,17 @@ mod tests {
         assert!((slope - 7.0).abs() < 1e-12 && (left - 4.0).abs() < 1e-9, "{slope} {left}");
         let points: Vec<_> = (2..6).map(f64::from).map(|x| (x, x * x)).collect();
         assert!((Line::through(&points).unwrap().slope - slope).abs() < 1e-12);
+    }
+
+    /// (1, 1), (2, 2), (3, 2), (4, 3): mean 2.5, squares 5, residuals -0.1, 0.3, -0.3, 0.1. Their squares are 0.2, of two degrees
+    /// of freedom; 0.1 (1/4 + 2.5^2 / 5) = 0.15 is the variance, and t is 4.303.
+    #[test]
+    fn the_interval_of_an_intercept_is_students() {
+        let points = [(1.0, 1.0, 2.0), (2.0, 2.0, 2.0), (3.0, 2.0, 2.0), (4.0, 3.0, 2.0)];
+        let half = |points: &[_]| Line::weighted(points).unwrap().intercept_half(points);
+        let due = 4.303 * libm::sqrt(0.15);
+        assert!((half(&points).unwrap() - due).abs() < 1e-3, "{:?} for {due}", half(&points));
+        assert_eq!(half(&points[..2]), None);
     }
 
     #[test]
