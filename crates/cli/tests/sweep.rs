@@ -41,7 +41,7 @@ const REFUSED: [(&[&str], &str); 6] = [
     (&["--over", "path.buffer=1pkt", "--over", "path.buffer=2pkt"], "path.buffer is swept twice"),
     (
         &["--over", "path.buffer=1pkt", "--set", "path.buffer=2pkt"],
-        "path.buffer is both swept and set",
+        "sweetspot: path.buffer is given to both --over and --set",
     ),
     (&["--over", "path.buffer=much"], "path.buffer"),
     (&["--over", "path.buffer=1pkt", "--out", "points.xls"], "FILE.csv"),
@@ -78,16 +78,25 @@ fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
     let whole = fs::read(here.join("points.csv"))?;
     let journal = fs::read(here.join("points.csv.journal"))?;
-    // 24 runs and the header.
-    assert_eq!(journal.iter().filter(|byte| **byte == b'\n').count(), 25);
+    // The head, 6 combinations and 24 runs.
+    assert_eq!(journal.iter().filter(|byte| **byte == b'\n').count(), 31);
 
     // The state after a SIGKILL: no results, and a journal that ends in the middle of a line.
     fs::remove_file(here.join("points.csv"))?;
     fs::write(here.join("points.csv.journal"), &journal[..journal.len() / 2])?;
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
     assert_eq!(fs::read(here.join("points.csv"))?, whole);
+    // It announces the combinations again.
     let again = fs::read(here.join("points.csv.journal"))?;
-    assert_eq!(again.iter().filter(|byte| **byte == b'\n').count(), 25);
+    assert_eq!(again.iter().filter(|byte| **byte == b'\n').count(), 37);
+
+    let third = sweetspot(here, &SWEEP).output()?;
+    let words = stderr(&third);
+    assert!(words.contains("24 of 24 runs taken from points.csv.journal"), "{words}");
+    // Half of the seeds are other ones.
+    let shifted = sweetspot(here, &[&SWEEP[..], &["--seed", "3"]].concat()).output()?;
+    let words = stderr(&shifted);
+    assert!(words.contains("12 of 24 runs taken from points.csv.journal"), "{words}");
     Ok(())
 }
 
@@ -126,13 +135,13 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
 fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
-    // A thousand seeds take long enough that the interruption always comes first.
+    // The head, 6 combinations and 5 runs are written. Long enough that it cannot be done before it is interrupted: a thousand seeds.
     let long = [&SWEEP[..5], &["1000", "--out", "points.csv"]].concat();
     let mut child = sweetspot(here, &long).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let journal = here.join("points.csv.journal");
     let lines =
         || fs::read(&journal).map_or(0, |text| text.iter().filter(|b| **b == b'\n').count());
-    while lines() < 5 && child.try_wait()?.is_none() {
+    while lines() < 12 && child.try_wait()?.is_none() {
         std::thread::yield_now();
     }
     // The shell's built-in: a minimal system has no program kill.
@@ -141,7 +150,7 @@ fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Test
     let output = child.wait_with_output()?;
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(stderr(&output).contains("resumes from there"), "{}", stderr(&output));
-    assert!(lines() >= 5);
+    assert!(lines() >= 12);
     Ok(())
 }
 
@@ -353,7 +362,11 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).ends_with("; --engine sim runs it\n"), "{}", stderr(&output));
     }
-    // The error begins with the combination that failed, and the others have their rows.
+    let none = format!("{large},fixed:200000pkt");
+    let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", &none];
+    let words = stderr(&sweetspot(directory.path(), &sweep).output()?);
+    assert!(words.starts_with("sweetspot: none of the 2 combinations is covered; "), "{words}");
+    // The message begins with the combination at fault, and the others have their rows.
     let over = "transfer.0.sizing=fixed:50pkt,fixed:100000pkt";
     let sweep = ["sweep", "@elephants", "--engine", "theory", "--over", over];
     let output = sweetspot(directory.path(), &sweep).output()?;

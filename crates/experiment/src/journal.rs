@@ -8,7 +8,7 @@ use serde_json::Value;
 use sweetspot_scenario::Outcome;
 use thiserror::Error;
 
-use crate::RunKey;
+use crate::{RunKey, Sweep, SweepVariant};
 
 /// The content of a journal.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,6 +66,24 @@ struct JournalEntry {
     summary: Option<Value>,
 }
 
+/// The line of a combination that a sweep is about to run. It repeats if the sweep is continued.
+#[derive(Serialize)]
+struct PlannedEntry<'a> {
+    #[serde(flatten)]
+    key: JournalEntry,
+    planned: Planned<'a>,
+}
+
+#[derive(Serialize)]
+struct Planned<'a> {
+    /// Index of the combination, and the number of combinations.
+    place: usize,
+    places: usize,
+    /// Number of seeds, beginning with the line's own.
+    seeds: u64,
+    values: Vec<(&'a str, &'a str)>,
+}
+
 const JOURNAL_FORMAT: u32 = 1;
 
 impl Journal {
@@ -86,6 +104,24 @@ impl Journal {
         let RunKey { engine, scenario, seed } = key.clone();
         let summary = Some(summary.clone());
         line(&JournalEntry { engine, scenario, seed, outcome: None, summary })
+    }
+
+    /// The lines of the combinations that `sweep` is about to run: they tell a reader which runs in the journal are its own.
+    pub fn plan(engine: &str, sweep: &Sweep, variants: &[SweepVariant]) -> String {
+        let planned = |(place, variant): (usize, &SweepVariant)| {
+            let RunKey { engine, scenario, seed } = RunKey::of(engine, &variant.scenario);
+            let keys = sweep.over.iter().map(|over| over.key.as_str());
+            line(&PlannedEntry {
+                key: JournalEntry { engine, scenario, seed, outcome: None, summary: None },
+                planned: Planned {
+                    place,
+                    places: variants.len(),
+                    seeds: sweep.seeds.max(1),
+                    values: keys.zip(variant.values.iter().map(String::as_str)).collect(),
+                },
+            })
+        };
+        variants.iter().enumerate().map(planned).collect()
     }
 
     /// Parses the journal of a program of this `version`. An incomplete last line is left out.

@@ -42,7 +42,7 @@ pub enum SweepError {
     #[error("{0} is swept twice; leave one of the two out")]
     SweptTwice(String),
     /// A key is both swept and set.
-    #[error("{0} is both swept and set to one value; leave one of the two out")]
+    #[error("{0} is given to both --over and --set; leave one of the two out")]
     SweptAndSet(String),
     /// The seed cannot be swept.
     #[error("seed: give the number of seeds instead, so that every variant meets the same seeds")]

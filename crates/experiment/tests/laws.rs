@@ -157,7 +157,7 @@ fn what_contradicts_is_found_before_anything_is_run() {
     let twice = error(sweep(&[], &["path.buffer=30pkt", "path.buffer=60pkt"]));
     assert!(twice.contains("path.buffer is swept twice"), "{twice}");
     let set = error(sweep(&["path.buffer=30pkt"], &["path.buffer=60pkt"]));
-    assert!(set.contains("path.buffer is both swept and set"), "{set}");
+    assert!(set.contains("path.buffer is given to both --over and --set"), "{set}");
     let slip = error(sweep(&[], &["path.bufer=30pkt,60pkt"]));
     assert!(slip.contains("did you mean path.buffer?"), "{slip}");
 }

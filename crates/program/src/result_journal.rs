@@ -89,6 +89,11 @@ impl ResultJournal {
         Ok(())
     }
 
+    /// Writes the lines that [`Journal::plan`] makes of a sweep.
+    pub fn announce(&self, plan: &str) {
+        self.kept().append(plan);
+    }
+
     /// Number of runs in the journal.
     pub fn runs(&self) -> usize {
         let kept = self.kept();

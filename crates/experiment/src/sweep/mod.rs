@@ -136,6 +136,16 @@ impl Sweep {
         variants * self.seeds.max(1) as usize
     }
 
+    /// The scenarios of all runs of `variants`: each with every seed.
+    pub fn scenarios(&self, variants: &[SweepVariant]) -> Vec<Scenario> {
+        let seeded = |variant: &SweepVariant| {
+            let scenario = variant.scenario.clone();
+            (0..self.seeds.max(1))
+                .map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
+        };
+        variants.iter().flat_map(seeded).collect()
+    }
+
     /// Runs `variants` (see [`Sweep::variants`]) with every seed.
     pub fn run<E: Engine + Sync + ?Sized>(
         &self,
@@ -144,11 +154,7 @@ impl Sweep {
         workers: Workers,
     ) -> Result<Vec<SweepPoint>, StudyError> {
         let seeds = self.seeds.max(1);
-        let seeded = |variant: &SweepVariant| {
-            let scenario = variant.scenario.clone();
-            (0..seeds).map(move |i| Scenario { seed: scenario.seed + i, ..scenario.clone() })
-        };
-        let runs: Vec<Scenario> = variants.iter().flat_map(seeded).collect();
+        let runs = self.scenarios(variants);
         let outcomes = workers.map(&runs, |scenario| engine.run(scenario, &mut NoRecorder));
         let name = |run: usize, error| match error {
             EngineError::NotCovered { .. } => {

@@ -196,6 +196,7 @@ fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
         "window_packets": found.window,
         "smallest_window_packets": smallest,
         "plateau_packets": [from, to],
+        "caution": edge_words(found),
         "seeds": seeds,
         "trials": trials.collect::<Vec<_>>(),
     })

@@ -1,15 +1,17 @@
 mod best;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_experiment::{
-    Advantage, CachedEngine, Fastest, Over, StudyError, Sweep, SweepPoint, SweepVariant, Workers,
+    Advantage, CachedEngine, Fastest, Journal, Over, ResultStore, RunKey, StudyError, Sweep,
+    SweepError, SweepPoint, SweepVariant, Workers,
 };
 use sweetspot_report::{
     SWEEP_FORMAT, SweepFile, SweepFilePoint, SweepPath, TableFormat, sweep_columns, sweep_table,
 };
-use sweetspot_scenario::Engine;
+use sweetspot_scenario::{Engine, Scenario};
 use sweetspot_theory::engine::Theory;
 use sweetspot_units::{Duration, Rate};
 
@@ -62,6 +64,8 @@ Members of --find-best --json:
                      the fastest window, and its rate
   mft_bps            the same rate: the maximum feasible throughput
   plateau_packets    first and last window around the fastest within 2 % of it
+  caution            the warning that a slightly larger window is much slower,
+                     or null
   trials             the windows tried, each with:
     window_packets, goodput_bps, rtt_mean_s
     lossless           no packet dropped in the measured time
@@ -138,7 +142,7 @@ pub fn run(arguments: SweepArguments) -> Ending {
         return Ok(usage_error::said("give --over KEY=VALUES or --find-best; try '--help'"));
     }
     match run_all(&arguments) {
-        Err(error) if is_not_covered(error.as_ref()) => {
+        Err(error) if error.is::<NoneCovered>() => {
             err!("sweetspot: {error}; --engine sim runs it");
             Ok(ExitCode::from(NOT_COVERED))
         }
@@ -146,9 +150,23 @@ pub fn run(arguments: SweepArguments) -> Ending {
     }
 }
 
-fn is_not_covered(error: &(dyn std::error::Error + 'static)) -> bool {
-    matches!(error.downcast_ref(), Some(StudyError::PointNotCovered { .. }))
+/// No closed form covers any combination.
+#[derive(Debug)]
+struct NoneCovered {
+    combinations: usize,
+    first: StudyError,
 }
+
+impl fmt::Display for NoneCovered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.combinations {
+            1 => write!(f, "{}", self.first),
+            many => write!(f, "none of the {many} combinations is covered; {}", self.first),
+        }
+    }
+}
+
+impl std::error::Error for NoneCovered {}
 
 fn run_all(arguments: &SweepArguments) -> Ending {
     let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
@@ -197,6 +215,7 @@ fn run_all(arguments: &SweepArguments) -> Ending {
             let path = journal_of(out);
             let result_journal =
                 ResultJournal::open(&path, &identity()?, OnVersionMismatch::Refuse)?;
+            announce(&result_journal, runner.name(), &sweep, &variants, &path);
             let engine = CachedEngine { engine: runner, store: &result_journal };
             let points = run(&engine, Some(&path))?;
             if let Some(failure) = result_journal.failure() {
@@ -212,7 +231,24 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     Ok(if variants.len() < count { ExitCode::from(NOT_COVERED) } else { ExitCode::SUCCESS })
 }
 
-/// The variants that closed forms cover. Names the others; fails with the first reason if none is left.
+/// Writes the combinations to the journal, and says how many of their runs it already has.
+fn announce(
+    journal: &ResultJournal,
+    engine: &str,
+    sweep: &Sweep,
+    variants: &[SweepVariant],
+    path: &Path,
+) {
+    let total = sweep.runs(variants.len());
+    let is_known = |scenario: &Scenario| journal.get(&RunKey::of(engine, scenario)).is_some();
+    let known = sweep.scenarios(variants).iter().filter(|scenario| is_known(scenario)).count();
+    if known > 0 {
+        note!("{known} of {total} runs taken from {}", path.shown());
+    }
+    journal.announce(&Journal::plan(engine, sweep, variants));
+}
+
+/// The variants that closed forms cover. Names the others; if no variant is left, fails with the first reason.
 fn covered(sweep: &Sweep, variants: Vec<SweepVariant>) -> Fallible<Vec<SweepVariant>> {
     // All seeds have the same coverage.
     let once = Sweep { seeds: 1, ..sweep.clone() };
@@ -224,11 +260,12 @@ fn covered(sweep: &Sweep, variants: Vec<SweepVariant>) -> Fallible<Vec<SweepVari
             _ => covered.push(variant),
         }
     }
+    let combinations = errors.len();
     let mut errors = errors.into_iter();
     if covered.is_empty()
         && let Some(first) = errors.next()
     {
-        return Err(first.into());
+        return Err(NoneCovered { combinations, first }.into());
     }
     errors.for_each(|error| err!("sweetspot: {error}; it is left out, and --engine sim runs it"));
     Ok(covered)
@@ -240,6 +277,8 @@ fn wrong_over(error: impl std::fmt::Display) -> UsageError {
 
 fn blame(arguments: &SweepArguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
+        // It names its options itself.
+        StudyError::Sweep(error @ SweepError::SweptAndSet(_)) => UsageError::new(error).into(),
         StudyError::Sweep(error) => wrong_over(error).into(),
         other => match arguments.file.scenario() {
             // The scenario is valid without the values of --over, so these are at fault.
@@ -266,7 +305,15 @@ fn kept(journal: Option<&Path>) -> String {
     )
 }
 
-/// Runs the sweep with a progress display, until it is done or interrupted.
+/// What an interrupted sweep leaves.
+fn interrupted_words(done: usize, total: usize, journal: Option<&Path>) -> String {
+    match done {
+        0 => format!("interrupted before the first of {total} runs was complete"),
+        done => format!("interrupted after {done} of {total} runs; {}", kept(journal)),
+    }
+}
+
+/// Runs the sweep with a progress display until done or interrupted.
 fn run_interruptibly(
     sweep: &Sweep,
     variants: &[SweepVariant],
@@ -276,10 +323,7 @@ fn run_interruptibly(
 ) -> Fallible<Vec<SweepPoint>> {
     let engine = CountingEngine::new(engine);
     let total = sweep.runs(variants.len());
-    let interrupted = || {
-        let kept = kept(journal);
-        err!("sweetspot: interrupted after {} of {total} runs; {kept}", engine.done());
-    };
+    let interrupted = || err!("sweetspot: {}", interrupted_words(engine.done(), total, journal));
     let work = || sweep.run(variants, &engine, workers);
     Ok(progress::while_it_runs(work, || engine.done(), total, interrupted)?)
 }
@@ -400,5 +444,18 @@ fn file(
         ),
         keys,
         points: points.iter().zip(variants).map(point).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_sweep_names_its_journal_only_if_that_has_runs() {
+        let words = |done| interrupted_words(done, 8, Some(Path::new("x.json.journal")));
+        assert_eq!(words(0), "interrupted before the first of 8 runs was complete");
+        let kept = "x.json.journal has the finished ones; the same command resumes from there";
+        assert_eq!(words(3), format!("interrupted after 3 of 8 runs; {kept}"));
     }
 }
