@@ -1,5 +1,7 @@
 // Line charts as SVG, redrawn at each change; each is as wide as its container.
 
+import { escape } from "./words.js";
+
 const LEFT = 50;
 const RIGHT = 10;
 const TOP = 8;
@@ -67,7 +69,7 @@ export class Chart {
 
   /**
    * Draws `picture`: `words` that describe it, `xs` and `ys` the ends of the axes, `lines` of {class, points: [[x, y or null]]},
-   * `dots` likewise, `bands` {x or y: [from, to]}, `levels` of y, `now` an x, and `x` another label for the horizontal axis.
+   * `dots` likewise, each with an optional name, `bands` {x or y: [from, to]}, `levels` of y, `now` an x, and `x` another label for the horizontal axis.
    */
   draw(picture) {
     this.last = picture;
@@ -110,10 +112,12 @@ export class Chart {
       parts.push(`<path class="line ${line.class}" d="${path.join("")}"/>`);
     }
     for (const { class: kind, points } of picture.dots ?? []) {
-      const dot = (x, y) => `<circle class="${kind}" cx="${n(x)}" cy="${n(y)}" r="3.6"/>`;
+      const dot = (x, y, more) => `<circle class="${kind}" cx="${n(x)}" cy="${n(y)}" r="3.6">${more}</circle>`;
       // A different shape, because colours alone are indistinguishable in greyscale.
       const diamond = (x, y) => `<path class="${kind}" d="M${n(x)} ${n(y - 7)}l7 7l-7 7l-7 -7Z"/>`;
-      for (const [x, y] of points) parts.push((kind === "now-dot" ? diamond : dot)(px(x), py(y)));
+      for (const [x, y, name] of points) {
+        parts.push((kind === "now-dot" ? diamond : dot)(px(x), py(y), name ? `<title>${escape(name)}</title>` : ""));
+      }
     }
     if (picture.now != null) parts.push(`<path class="now" d="M${n(px(picture.now))} ${TOP}V${bottom}"/>`);
     for (const x of picture.drops ?? []) parts.push(`<path class="line drop" d="M${n(px(x))} ${bottom}v-9"/>`);

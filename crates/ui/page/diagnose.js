@@ -58,20 +58,24 @@ $("read").addEventListener("click", diagnosePaste);
 $("paste").addEventListener("input", (event) => {
   if (event.inputType === "insertFromPaste") diagnosePaste();
 });
-document.addEventListener("dragover", (event) => {
-  event.preventDefault();
-  document.body.classList.add("over");
-});
-document.addEventListener("dragleave", () => document.body.classList.remove("over"));
-document.addEventListener("drop", (event) => {
-  event.preventDefault();
-  document.body.classList.remove("over");
-  const [file] = event.dataTransfer.files;
-  if (file) diagnose(file, file.name);
-});
+function acceptDrops() {
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.add("over");
+  });
+  document.addEventListener("dragleave", () => document.body.classList.remove("over"));
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("over");
+    const [file] = event.dataTransfer.files;
+    if (file) diagnose(file, file.name);
+  });
+}
 
 if (wasm === "") {
   $("input").hidden = true;
   $("status").textContent = "This build of Sweetspot has no WebAssembly, which this page needs. Run sweetspot diagnose FILE instead.";
+} else {
+  acceptDrops();
 }
 document.body.dataset.settled = "ready";

@@ -10,11 +10,10 @@ const KEPT = 72_000;
 /** Maximum number of lines in the list of events. */
 const EVENTS = 100;
 
-/** Shows the files that the server follows, as long as the page is open. */
-export async function watch(section, place) {
-  const about = await (await fetch("about")).json().catch(() => ({ watched: [] }));
-  section.hidden = about.watched.length === 0;
-  const files = about.watched.map((name, index) => new Followed(index, name, place));
+/** Shows the files with the names `watched`, which the server follows, as long as the page is open. */
+export async function watch(watched, section, place) {
+  section.hidden = watched.length === 0;
+  const files = watched.map((name, index) => new Followed(index, name, place));
   if (files.length === 0) return;
   for (;;) {
     await Promise.all(files.map((file) => file.poll()));
@@ -131,7 +130,7 @@ function plot(chart, words, connections, pick, name = (key) => key, { lined = tr
   const groups = [...connections].map(([key, rows], i) => ({
     class: COLOURS[i % COLOURS.length] + (proposed?.(key) ? " proposed" : ""),
     name: name(key),
-    points: rows.map((row) => [row.at, pick(row), before?.(row)]).filter(([, y]) => y !== undefined),
+    points: rows.map((row) => [row.at, pick(row), before?.(row), row.name]).filter(([, y]) => y !== undefined),
   }));
   const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
   if (known.length === 0) return;
@@ -143,7 +142,7 @@ function plot(chart, words, connections, pick, name = (key) => key, { lined = tr
     xs,
     ys: [0, highest * 1.08 || 1],
     lines: lined ? groups.map(line) : [],
-    dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null) })),
+    dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null).map(([x, y, , name]) => [x, y, name]) })),
   });
   const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
   const telling = groups.length > 1 || groups.some((group) => group.class.includes("proposed"));
@@ -275,36 +274,104 @@ class Tune {
   }
 }
 
-/** The journal of a sweep. */
+/** A value with a unit: its number and its unit, behind words such as `fixed:`; `null` for other values. */
+function quantity(value) {
+  const parts = /^([a-z]+:)?(\d+(?:\.\d+)?(?:e-?\d+)?)\s*([a-z%/]*)$/i.exec(value);
+  return parts ? { words: parts[1] ?? "", number: Number(parts[2]), unit: parts[3] } : null;
+}
+
+/** Whether all of `values` are different numbers in one unit, which make an axis. */
+function isAxis(values) {
+  const all = [...values].map(quantity);
+  const [first] = all;
+  return all.length > 1 && all.every((one) => one && one.unit === first.unit && one.words === first.words);
+}
+
+/** The journal of a sweep. Only the runs of the combinations that it announced last are shown. */
 class Sweep {
   constructor(file) {
     this.file = file;
-    this.sizings = new Map();
-    this.runs = 0;
+    this.outcomes = new Map();
+    this.planned = [];
     this.seen = [];
-    this.goodput = file.chart("Goodput of each run, Mbit/s", "run");
-    this.loss = file.chart("Loss of each run, per cent", "run");
   }
 
   take(row) {
-    const told = row.outcome?.transfers?.[0];
-    if (!told) return;
-    this.runs += 1;
-    keep(this.sizings, told.sizing.split(":")[0], { at: this.runs, goodput: told.goodput_bps, loss: told.loss_rate });
-    this.last = row.outcome;
+    const key = ({ engine, scenario, seed }) => `${engine} ${scenario} ${seed}`;
+    if (row.planned) {
+      if (row.planned.place === 0) this.begin();
+      for (let i = 0; i < row.planned.seeds; i += 1) {
+        this.planned.push({ key: key({ ...row, seed: row.seed + i }), values: row.planned.values });
+      }
+    } else if (row.outcome?.transfers?.[0]) {
+      this.outcomes.set(key(row), row.outcome);
+      this.last = key(row);
+    }
+  }
+
+  /** Another sweep begins: its runs are counted anew. */
+  begin() {
+    this.planned = [];
+    this.seen = [];
+    this.last = null;
+    this.goodput = null;
+  }
+
+  /** The finished runs of this sweep: of a journal that announces none, all. */
+  runs() {
+    const all = this.planned.length > 0 ? this.planned : [...this.outcomes.keys()].map((key) => ({ key, values: [] }));
+    return all.map((run, n) => ({ ...run, n, outcome: this.outcomes.get(run.key) })).filter(({ outcome }) => outcome);
+  }
+
+  /** The key whose values are an axis: the one with the most values. */
+  axis() {
+    const keys = new Map();
+    for (const { values } of this.planned) {
+      for (const [key, value] of values) keys.set(key, (keys.get(key) ?? new Set()).add(value));
+    }
+    const axes = [...keys].filter(([, values]) => isAxis(values)).sort((a, b) => b[1].size - a[1].size);
+    return axes.length > 0 ? { key: axes[0][0], unit: quantity([...axes[0][1]][0]).unit } : null;
   }
 
   draw() {
-    const name = (sizing) => sizing;
-    plot(this.goodput, "Goodput of each run", this.sizings, (row) => row.goodput / 1e6, name, { lined: false });
-    plot(this.loss, "Loss of each run", this.sizings, (row) => row.loss * 100, name, { lined: false });
+    const runs = this.runs();
+    const axis = this.axis();
+    if (!this.goodput) {
+      this.file.cards.innerHTML = "";
+      const label = axis ? axis.key + (axis.unit ? `, ${axis.unit}` : "") : "run";
+      this.goodput = this.file.chart("Goodput of each run, Mbit/s", label);
+      this.loss = this.file.chart("Loss of each run, per cent", label);
+    }
+    const groups = new Map();
+    for (const { key, values, n, outcome } of runs) {
+      const told = outcome.transfers[0];
+      const others = inWords(values.filter(([swept]) => swept !== axis?.key));
+      const at = axis ? quantity(values.find(([swept]) => swept === axis.key)[1]).number : n + 1;
+      const name = `${named(values, outcome)}: ${rate(told.goodput_bps)}, loss ${share(told.loss_rate)}`;
+      const row = { at, name, goodput: told.goodput_bps, loss: told.loss_rate };
+      keep(groups, values.length > 0 ? others : told.sizing.split(":")[0], row);
+      if (key === this.last) this.words = name;
+    }
+    const same = (name) => name;
+    plot(this.goodput, "Goodput of each run", groups, (row) => row.goodput / 1e6, same, { lined: false });
+    plot(this.loss, "Loss of each run", groups, (row) => row.loss * 100, same, { lined: false });
+    this.file.state.textContent = this.progress(runs.length);
+  }
+
+  progress(done) {
     const now = performance.now() / 1e3;
-    this.seen.push([now, this.runs]);
+    this.seen.push([now, done]);
     this.seen = this.seen.filter(([at]) => at > now - 10);
     const [since, before] = this.seen[0];
-    const pace = now > since + 1 ? `, ${Number(((this.runs - before) / (now - since)).toPrecision(2))} per second` : "";
-    const told = this.last?.transfers[0];
-    const last = told ? ` The last: ${told.sizing}, seed ${this.last.seed}, ${rate(told.goodput_bps)}, loss ${share(told.loss_rate)}.` : "";
-    this.file.state.textContent = `${this.runs} runs are finished${pace}.${last}`;
+    const pace = now > since + 1 ? `, ${Number(((done - before) / (now - since)).toPrecision(2))} per second` : "";
+    const total = this.planned.length > 0 ? ` of ${this.planned.length}` : "";
+    return `${done}${total} runs are finished${pace}.${this.last && this.words ? ` The last: ${this.words}.` : ""}`;
   }
 }
+
+/** The values of a run and its seed; without values, its sizing. */
+function named(values, { transfers: [told], seed }) {
+  return `${inWords(values) || told.sizing}, seed ${seed}`;
+}
+
+const inWords = (values) => values.map(([key, value]) => `${key}=${value}`).join(" ");

@@ -343,4 +343,6 @@ $("controls").addEventListener("change", () => {
 });
 $("controls").addEventListener("submit", (event) => event.preventDefault());
 changed();
-watch($("live"), $("watched"));
+const about = await (await fetch("about")).json().catch(() => ({ watched: [] }));
+$("diagnosis").hidden = !about.simulator;
+watch(about.watched, $("live"), $("watched"));

@@ -20,6 +20,12 @@ export function time(seconds) {
 
 export const share = (value) => `${round(value * 100)} %`;
 
+/**
+ * A share to the percent: a window that the link sends, and whose ACKs arrive after the measured time, is more than the digits
+ * behind that.
+ */
+const whole = (value) => (value < 0.01 ? share(value) : `${Math.round(value * 100)} %`);
+
 /** Escapes text for HTML. */
 export const escape = (text) => text.replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
 
@@ -153,11 +159,11 @@ export function numbers(s, outcome) {
   // Retransmissions of packets that were lost before the measured time.
   const earlier = told.loss_rate === 0 && told.retransmitted_packets > 0 ? " (lost before)" : "";
   return [
-    ["goodput", rate(told.goodput_bps), `${share(told.goodput_bps / s.rate)} of the rate`],
+    ["goodput", rate(told.goodput_bps), `${whole(told.goodput_bps / s.rate)} of the rate, by the ACKs at the sender`],
     ["round-trip time", time(told.rtt_mean_s), `99th percentile ${time(told.rtt_p99_s)}`],
     ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets retransmitted${earlier}, ${told.timeouts} timeouts`],
     ["queue", link.queue_delay_mean_s < 1e-6 ? "none" : time(link.queue_delay_mean_s), `${round(link.queue_mean_packets)} packets on average, ${link.queue_max_packets} at most`],
-    ["link in use", share(link.utilisation), "cross traffic included"],
+    ["link in use", whole(link.utilisation), "by the packets that leave it, cross traffic included"],
     ["window at the end", bytes(told.window_final_bytes), `the BDP (rate × RTT) is ${bytes(product(s) * PACKET)}, with the buffer ${bytes((product(s) + s.buffer) * PACKET)}`],
   ];
 }

@@ -6,7 +6,7 @@ use sweetspot_http::{BadRequest, Request, Response, Site};
 
 use crate::assets::{ASSETS, SIMULATOR};
 use crate::auth::{Token, is_own_host};
-use crate::diagnosis::diagnosis_page;
+use crate::diagnosis::served_page;
 use crate::isolation::Isolation;
 use crate::watched::WatchedFile;
 
@@ -53,7 +53,7 @@ impl Page {
                 ("GET" | "HEAD", "about") => self.about(),
                 ("GET" | "HEAD", "watch") => self.watch(&request.query),
                 ("GET" | "HEAD", "diagnose.html") => {
-                    let page = Response::ok("text/html; charset=utf-8", diagnosis_page());
+                    let page = Response::ok("text/html; charset=utf-8", served_page());
                     return (Isolation::Sandbox, page);
                 }
                 ("GET" | "HEAD", _) => file(name),

@@ -20,7 +20,7 @@ pub struct PageServer {
 #[derive(Debug, Error)]
 pub enum UiError {
     /// The port is in use or forbidden.
-    #[error("cannot listen at 127.0.0.1:{port}: {error}; choose another --port, or leave it out")]
+    #[error("cannot listen at 127.0.0.1:{port}: {}; choose another --port, or leave it out", .error.kind())]
     Listen {
         /// The requested port.
         port: u16,

@@ -13,8 +13,8 @@ use sweetspot_program::whole_file;
 /// Try out a path on a local page, and watch running programs there
 ///
 /// On the page, set a path's rate, RTT and buffer, its cross traffic and a window; it simulates a transfer, and draws the
-/// goodput over the window, the queue and the RTT. A second page diagnoses captures and the output of `ss -ti` that you drop or
-/// paste there. With --watch, the first page also draws the files of running programs as they grow.
+/// goodput over the window, the queue and the RTT. In a build with WebAssembly, a second page diagnoses captures and the output
+/// of `ss -ti` that you drop or paste there. With --watch, the first page also draws the files of running programs as they grow.
 ///
 /// The server listens on the loopback address only, and answers only requests with the token in the
 /// page's address. The page loads nothing from elsewhere.
@@ -31,7 +31,12 @@ Examples:
       sweep --out sweep.parquet
 
 Exit codes: 0 a signal ended it; 1 it could not start; 2 the command line is
-wrong.")]
+wrong.
+
+Members of --json:
+  address            of the page, with its token
+  simulated_by       page, in WebAssembly; or server, in a build without it
+  watched            the files of --watch")]
 pub struct UiArguments {
     /// A file that a running program writes (--series of copy, send, receive or serve; tune --events), or
     /// the journal beside sweep --out; it need not exist yet
@@ -50,7 +55,7 @@ const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly: t
 
 pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {
-        whole_file::has_place("--watch", Some(path))?;
+        whole_file::has_place("--watch", Some(path)).map_err(UsageError::new)?;
     }
     let watched: Vec<WatchedFile> = arguments.watch.iter().map(WatchedFile::new).collect();
     watched.iter().try_for_each(is_watchable)?;
@@ -62,11 +67,7 @@ pub fn run(arguments: UiArguments) -> Ending {
         note!("sweetspot: {WITHOUT_WEBASSEMBLY}");
     }
     if arguments.json {
-        let simulates = if server.simulates() { "server" } else { "page" };
-        let told = serde_json::json!({
-            "address": server.address(), "simulated_by": simulates, "watched": names,
-        });
-        out!("{told}");
+        out!("{}", in_json(&server, &names));
     } else {
         out!("{}", server.address());
     }
@@ -78,7 +79,14 @@ pub fn run(arguments: UiArguments) -> Ending {
     }
 }
 
-/// Rejects files of other kinds; a missing or empty file may still become a series.
+fn in_json(server: &PageServer, names: &[String]) -> serde_json::Value {
+    let simulates = if server.simulates() { "server" } else { "page" };
+    serde_json::json!({
+        "address": server.address(), "simulated_by": simulates, "watched": names,
+    })
+}
+
+/// Refuses a file of another kind; a missing or empty one may still become a series.
 fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     let path = watched.path().shown();
     let refused = |why: String| Err(UsageError::new(format!("--watch {path}: {why}")));
@@ -93,5 +101,22 @@ fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
         false => refused(
             "expected a file of --series (copy, send, receive, serve), of tune --events, or the journal beside sweep --out".to_owned(),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args;
+
+    use super::*;
+    use crate::verbs::members::{listed, written};
+
+    #[test]
+    fn the_help_lists_the_members_that_are_written() {
+        let command = UiArguments::augment_args(clap::Command::new("ui"));
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (_, list) = help.split_once("Members of --json:").unwrap();
+        let server = PageServer::start(0, Vec::new()).unwrap();
+        assert_eq!(listed(list), written(&in_json(&server, &[])));
     }
 }
