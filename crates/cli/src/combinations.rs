@@ -77,7 +77,7 @@ pub fn check(matches: &ArgMatches) -> Result<(), String> {
                 If(holds, words) if !holds(given) => (*words).to_owned(),
                 _ => continue,
             };
-            return Err(format!("{verb}: {} has an effect only {why}; leave it out", long(option)));
+            return Err(format!("{} has an effect only {why}; leave it out", long(option)));
         }
     }
     Ok(())

@@ -200,7 +200,7 @@ fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
     let output = Command::new(PROGRAM).arg("measure").env_remove("SWEETSPOT_TICKET").output()?;
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("sweetspot serve --dir DIR"), "{said}");
+    assert!(said.contains("sweetspot serve --dir DIR") && said.contains("HOST:PORT"), "{said}");
     Ok(())
 }
 

@@ -67,7 +67,8 @@ Members of --json:
                        what was not measured; whether loss is part of it
     contradiction      a sentence if simulation and measurement differ
     unknown            why nothing was simulated
-  verdict            --quick: its lines
+  verdict, verdict_lines
+                     --quick: its lines, with | between them, and as a list
   time               --watch: the end of the measurement
 
 A finding has value, low and high (its interval) and how (the method), or only

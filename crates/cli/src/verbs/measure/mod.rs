@@ -46,10 +46,11 @@ const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot 
 pub struct MeasureArguments {
     #[command(flatten)]
     common: SharedArguments,
-    /// Never fill a queue, and so do not measure buffer, queue discipline or delay under load
+    /// Never fill a queue, which the full measurement does: no buffer, queue discipline or delay under load. It takes 40 seconds
+    /// to two minutes
     #[arg(long)]
     gentle: bool,
-    /// Measure for 15 to 30 seconds, or longer over long or slow paths (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
+    /// Measure for 15 to 30 seconds instead of one to three minutes, or longer over long or slow paths (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
     /// load, and its grade; for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the
     /// kernel's
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
@@ -57,8 +58,8 @@ pub struct MeasureArguments {
     /// Direction to measure; --scenario writes its path
     #[arg(long, value_enum, default_value_t = Way::Both)]
     direction: Way,
-    /// Measure gently at this interval and append to --series, until you stop it; --scenario then
-    /// records how the path changes
+    /// Measure gently at this interval, for 10 to 20 seconds each time, and append to --series, until you stop it;
+    /// --scenario then records how the path changes
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
     watch: Option<Duration>,
     /// File for --watch: a JSON line for each measurement
@@ -120,6 +121,7 @@ pub fn run(arguments: MeasureArguments) -> Ending {
     let common = &arguments.common;
     whole_file::has_place("--scenario", common.scenario.as_deref())?;
     whole_file::spares_existing("--scenario", common.scenario.as_deref(), common.force)?;
+    whole_file::has_format("--scenario", common.scenario.as_deref(), &["toml"], "FILE.toml")?;
     whole_file::has_place("--html", common.html.as_deref())?;
     whole_file::has_format("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
     whole_file::has_place("--series", arguments.series.as_deref())?;
@@ -240,6 +242,7 @@ fn quick(common: &SharedArguments, plan: Plan) -> Ending {
     if common.json {
         let mut document = document::document(&measured, &outlook);
         document["verdict"] = verdict.text().into();
+        document["verdict_lines"] = verdict.lines().into();
         out!("{}", serde_json::to_string_pretty(&document)?);
     } else {
         verdict.print();
@@ -347,7 +350,8 @@ impl SharedArguments {
 
     fn contact(&self) -> Fallible<Contact> {
         let contact = self.contact.contact(self.far_end.as_deref())?;
-        let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints";
+        let next = "start `sweetspot serve --dir DIR` at the far end and give the line it prints, or give HOST:PORT of any TCP server \
+                    (RTT only)";
         Ok(contact.ok_or_else(|| UsageError::new(format!("there is no ticket: {next}")))?)
     }
 }
@@ -368,11 +372,15 @@ mod tests {
     fn the_help_and_the_page_tell_the_time_of_the_plans() {
         assert_eq!(rounded(&Plan::full(), 60.0), (1.0, 3.0));
         assert_eq!(rounded(&Plan::short(), 5.0), (3.0, 6.0));
+        assert_eq!(rounded(&Plan::full().gentle(), 40.0), (1.0, 3.0));
+        assert_eq!(rounded(&Plan::short().gentle(), 10.0), (1.0, 2.0));
         let mut command = MeasureArguments::augment_args(clap::Command::new("measure"));
         let help = command.render_long_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(help.contains("It takes one to three minutes"), "{help}");
         assert!(help.contains("Measure for 15 to 30 seconds"), "{help}");
+        assert!(help.contains("It takes 40 seconds to two minutes"), "{help}");
+        assert!(help.contains("for 10 to 20 seconds each time"), "{help}");
         let page = include_str!("../../../../../docs/measure-a-path.md");
         assert!(page.contains("A full measurement takes one to three minutes"));
     }

@@ -146,6 +146,7 @@ fn direction(
     let loss = found.loss.rate.value().map_or(0.0, |loss| loss.get());
     let rate_how = match samples {
         0 => how(&found.capacity),
+        1 => "available bandwidth, measured once".to_owned(),
         samples => format!("available bandwidth, at each of {samples} measurements"),
     };
     let jitter = match found.jitter.value() {

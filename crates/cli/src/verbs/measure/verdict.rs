@@ -51,7 +51,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             let lost = direction.loss.lost > 0;
             simulated = at_a_window(outlook, direction.direction.name(), carried, lost);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
-                remedy = Some("sweetspot tune");
+                remedy = Some("sweetspot tune run -- COMMAND");
             }
         }
         lines.push(line);
