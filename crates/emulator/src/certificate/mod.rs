@@ -18,7 +18,7 @@ use crate::{CertificateVerdict, Lateness};
 pub struct Certificate {
     /// Whether the emulation can be trusted.
     pub verdict: CertificateVerdict,
-    /// The path with every key written out; several hops are separated by `|`.
+    /// The path in the notation of [`PathSpec`], each direction on its own; several hops are separated by `|`.
     pub path: String,
     /// How long packets were emulated.
     #[serde(rename = "duration_s", serialize_with = "seconds")]
@@ -69,6 +69,9 @@ pub struct DirectionCertificate {
     /// The configured buffer.
     #[serde(serialize_with = "shown")]
     pub buffer: Volume,
+    /// The same for packets of the path's MTU.
+    #[serde(serialize_with = "bytes")]
+    pub buffer_bytes: Bytes,
     /// The mean backlog over the whole duration, from samples every 10 ms.
     #[serde(rename = "queue_mean_bytes", serialize_with = "bytes")]
     pub queue_mean: Bytes,
@@ -146,8 +149,8 @@ impl Certificate {
             path: path.join(" | "),
             duration: report.ran,
             real_time_priority: report.real_time,
-            up: DirectionCertificate::new(&up[narrow(&up)], &report.up),
-            down: DirectionCertificate::new(&down[narrow(&down)], &report.down),
+            up: DirectionCertificate::new((hops, &up), &report.up),
+            down: DirectionCertificate::new((hops, &down), &report.down),
         }
     }
 
@@ -158,7 +161,12 @@ impl Certificate {
 }
 
 impl DirectionCertificate {
-    fn new(spec: &DirectionSpec, counters: &DirectionCounters) -> DirectionCertificate {
+    fn new(
+        (hops, specs): (&[PathSpec], &[DirectionSpec]),
+        counters: &DirectionCounters,
+    ) -> DirectionCertificate {
+        let hop = narrow(specs);
+        let spec = &specs[hop];
         DirectionCertificate {
             packets_in: counters.packets_in,
             bytes_in: counters.bytes_in,
@@ -181,6 +189,7 @@ impl DirectionCertificate {
                 .then(|| counters.backlogged_bytes / counters.backlogged_due),
             backlogged: counters.backlogged_time,
             buffer: spec.buffer,
+            buffer_bytes: spec.buffer.in_bytes(hops[hop].mtu),
             queue_mean: Bytes::new(counters.backlog_sum.get() / counters.backlog_samples.max(1)),
             queue_max: counters.backlog_max,
             lateness: LatenessCertificate::new(&counters.lateness),

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use sweetspot_units::{Duration, Rate};
+use sweetspot_units::{Duration, Rate, Volume};
 
 use super::{Certificate, DirectionCertificate, LatenessCertificate};
 
@@ -49,7 +49,10 @@ impl fmt::Display for Certificate {
         }
         row("  lost by this machine", &|d| d.lost_by_machine.total().to_string())?;
         row("queue mean / max", &|d| format!("{} / {}", d.queue_mean, d.queue_max))?;
-        row("  of a buffer of", &|d| d.buffer.to_string())?;
+        row("  of a buffer of", &|d| match d.buffer {
+            Volume::Packets(_) => format!("{} ({})", d.buffer, d.buffer_bytes),
+            Volume::Bytes(_) => d.buffer.to_string(),
+        })?;
         let known = |late: Option<Duration>| late.map_or("-".to_owned(), |late| late.to_string());
         row("released late by: median", &|d| known(d.lateness.p50))?;
         row("  p99", &|d| known(d.lateness.p99))?;

@@ -26,8 +26,9 @@ The certificate says TRUST if all of this held, in each direction:
   - latest release: within the time in which the full buffer drains; up to 1 ms
     is always accepted
   - rate while the bottleneck was backlogged: within 1 %
-  - this machine lost no packet, and saw at most one in 1000 too late; up to
-    0.1 ms is always accepted
+  - this machine lost no packet, and saw at most one in 1000 too late: after it
+    had decided which packets left the queue at that time; up to 0.1 ms is
+    always accepted
 The exit code does not depend on it; for scripts, --certificate writes
 \"verdict\": {\"trust\": true, \"reasons\": []}; trust is null if nothing crossed.
 
@@ -41,7 +42,8 @@ Members of --json and --certificate:
     trust              true or false; null if nothing crossed the path
     carried            false if nothing crossed the path
     reasons            the reasons not to trust it
-  path               the path, with every key
+  path               the path in the notation of --path, each direction apart;
+                     keys with a default may be absent
   duration_s         time for which the emulator carried packets
   real_time_priority whether it ran at real-time priority
   up, down           near to far, and far to near, each with:
@@ -54,7 +56,9 @@ Members of --json and --certificate:
     asked_bps          the rate requested
     achieved_bps, due_bps, backlogged_s
                        the rate during backlogs, the one due then, their length
-    buffer, queue_mean_bytes, queue_max_bytes
+    buffer, buffer_bytes
+                       as written, and for packets of the MTU
+    queue_mean_bytes, queue_max_bytes
     lateness           of releases beyond their due time:
       p50_s, p99_s, max_s
       buckets            histogram, each with:
@@ -105,6 +109,7 @@ mod tests {
             due: None,
             backlogged: zero,
             buffer: Volume::Packets(1),
+            buffer_bytes: Bytes::ZERO,
             queue_mean: Bytes::ZERO,
             queue_max: Bytes::ZERO,
             lateness: LatenessCertificate { p50: None, p99: None, max: None, buckets },

@@ -33,7 +33,11 @@ const COMMAND_NOT_FOUND: u8 = 127;
 /// Needs root, or a kernel that allows user namespaces. When COMMAND ends, everything started inside
 /// ends, too.
 #[derive(Debug, clap::Args)]
-#[command(after_help = help::AFTER)]
+#[command(
+    after_help = help::AFTER,
+    override_usage = "sweetspot emulate [OPTIONS] --path <SPEC|@NAME|FILE.toml> -- <COMMAND>...\n       \
+                      sweetspot emulate [--json] <--list|--self-test>"
+)]
 pub struct EmulateArguments {
     /// The path: rate=, rtt= and buffer= are required; mtu= (1500B), seed=, delay=, queue=, loss=, jitter=, policer= with
     /// policer_burst=, and the other keys of a hop are optional (man sweetspot-scenario). up.KEY=... and down.KEY=... set one direction only (up:
