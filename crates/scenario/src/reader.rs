@@ -256,6 +256,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The error for the first unknown key of a table that also has the keys `later`, or `missing` if there is none: of two faults,
+    /// the one in a line is easier to find. If a misspelled key explains what is missing, that error has it.
+    pub(crate) fn unknown_or(
+        mut self,
+        missing: ScenarioError,
+        later: &[&'static str],
+    ) -> ScenarioError {
+        if matches!(&missing, ScenarioError::Missing { meant, .. } if meant.is_empty()) {
+            self.known.extend(later);
+            return self.finish().err().unwrap_or(missing);
+        }
+        missing
+    }
+
     fn full(&self, key: &str) -> String {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }

@@ -40,6 +40,9 @@ pub enum Ties {
     Declared,
 }
 
+/// The keys that follow the duration.
+const LATER_KEYS: [&str; 6] = ["ties", "path", "tcp", "cross", "transfer", "send_pool"];
+
 impl Scenario {
     /// Parses a scenario from TOML.
     pub fn parse(text: &str) -> Result<Scenario> {
@@ -63,7 +66,10 @@ impl Scenario {
         // TOML and JSON readers both keep integers below 2^53 exactly; 2^53 + 1 would become 2^53.
         let seed = reader.whole("seed", 0, (1 << 53) - 1)?.unwrap_or(1);
         let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
-        let duration: Duration = reader.required("duration", "duration = \"150s\"")?;
+        let duration: Duration = match reader.required("duration", "duration = \"150s\"") {
+            Err(missing) => return Err(reader.unknown_or(missing, &LATER_KEYS)),
+            Ok(duration) => duration,
+        };
         if duration == Duration::ZERO {
             return Err(
                 reader.impossible("duration", "nothing would be measured; use more than 0 s")

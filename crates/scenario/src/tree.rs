@@ -134,6 +134,13 @@ impl Value {
 fn syntax_error(text: &str, lines: &LineIndex, error: &toml::de::Error) -> ScenarioError {
     let span = error.span().unwrap_or(0..0);
     let origin = SourceLocation::Line(lines.at(span.start));
+    let line = text.lines().nth(lines.at(span.start) - 1);
+    if let Some((key, "")) =
+        line.and_then(|line| line.split_once('=')).map(|(k, v)| (k.trim(), v.trim()))
+    {
+        let message = format!("{key} has no value; write one after =, or remove the line");
+        return ScenarioError::Syntax { origin, message };
+    }
     let message = match (error.message(), text.get(span)) {
         ("duplicate key", Some(key)) => format!("{key} is given twice; keep one"),
         (message, _) => {

@@ -63,6 +63,22 @@ fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
     ));
 }
 
+/// The duration is missing as well, but the other fault has a line.
+#[test]
+fn a_key_without_a_value_and_an_unknown_one_are_named_before_what_is_missing() {
+    let message = |text: &str| Scenario::parse(text).unwrap_err().to_string();
+    let empty = "line 2: foo has no value; write one after =, or remove the line";
+    for text in ["seed = 1\nfoo = \n", "seed = 1\nfoo =", "seed = 1\nfoo =\n[path]\n"] {
+        assert_eq!(message(text), empty);
+    }
+    let unknown = message("foo = 3\n[path]\nrate = \"1Mbit/s\"");
+    assert!(
+        unknown.starts_with("line 1: unknown key foo; a scenario knows title, seed"),
+        "{unknown}"
+    );
+    assert!(unknown.ends_with("transfer, send_pool"), "{unknown}");
+}
+
 /// A key of no table is in no line, and must stand above the first table.
 #[test]
 fn a_key_that_the_whole_scenario_lacks_is_named_without_a_line() {
