@@ -117,7 +117,9 @@ fn fold_row(line: &str, indent: usize, width: usize) -> String {
         (from, lead) = (cut, indent);
     }
     let rest: String = chars[from..].iter().collect();
-    out + &format!("{:lead$}{rest}", "")
+    let rest = format!("{:lead$}{rest}", "");
+    // A cell that is wider than the screen is prose.
+    out + &if rest.chars().count() > width { fold_words(&rest, indent, width) } else { rest }
 }
 
 #[cfg(test)]
@@ -128,6 +130,11 @@ mod tests {
     fn prose_is_folded_between_words_and_indented() {
         assert_eq!(fold("one two three four", 9), "one two\n  three\n  four");
         assert_eq!(fold("  - a bc\nd", 6), "  - a\n    bc\nd");
+    }
+
+    #[test]
+    fn a_cell_that_is_too_wide_is_folded_between_its_words() {
+        assert_eq!(fold("  1 s  a  one two three", 11), "  1 s  a\n    one two\n    three");
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
     // The mean of 1 and 9 Mbit/s for 0.05 s each; the median of 0.1 and 0.11 s is the larger of the two.
     let title = "<h1>one.jsonl: mean 5.00 Mbit/s, median RTT 110.0 ms</h1>";
     assert!(page.contains(title), "{page}");
-    assert!(page.contains("0.07 s: saturated") && page.contains("share of samples"));
+    assert!(page.contains("0.070 s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");
     }
@@ -327,7 +327,43 @@ fn a_levels_name_hides_no_curve() {
     assert!(x > 182.0, "{x}");
 }
 
-/// The frame is 300 units wide: more ticks would overlap.
+/// The curve lies on the level at both ends, and the first level's name takes the left of the gap between.
+#[test]
+fn a_levels_name_finds_the_gap_between_curves_and_other_names() {
+    let mut plot =
+        Plot::new("", Axis::new("x").between(0.0, 100.0), Axis::new("y").between(0.0, 50.0));
+    let ends = |(x, y): (f64, f64)| [(x, y), (x + 1.0, y + 4.0), (x + 2.0, y - 4.0), (x + 3.0, y)];
+    let near = [0.0, 4.0, 8.0, 12.0, 16.0, 20.0].map(|x| ends((x, 20.0))).concat();
+    let far = [76.0, 80.0, 84.0, 88.0, 92.0, 96.0].map(|x| ends((x, 20.0))).concat();
+    plot.curve("a", Origin::Recorded, 0, [near, vec![(24.0, 2.0), (75.0, 2.0)], far].concat());
+    plot.mark("path", 6, MarkPosition::Level(20.0));
+    plot.mark("full", 6, MarkPosition::Level(20.2));
+    let svg = drawn(&plot);
+    let begins = |name: &str| {
+        let (before, _) = svg.split_once(&format!(">{name}</text>")).expect("it is named");
+        let (_, place) = before.rsplit_once("x=\"").unwrap();
+        let (x, y) = place.split_once("\" y=\"").unwrap();
+        (x.parse::<f64>().unwrap(), y.trim_end_matches('"').parse::<f64>().unwrap())
+    };
+    // From 44 to 344 for 100: the gap from 23 to 76 is from 113 to 272.
+    let (one, other) = (begins("path"), begins("full"));
+    for (x, _) in [one, other] {
+        assert!((113.0..272.0).contains(&x), "{x}");
+    }
+    assert!((one.1 - other.1).abs() >= 10.0 || (one.0 - other.0).abs() > 20.0, "{one:?} {other:?}");
+}
+
+#[test]
+fn the_level_of_the_own_controller_is_as_bold_as_its_curve() {
+    let mut plot = plot();
+    plot.mark("sobas", 6, MarkPosition::Level(20.0));
+    plot.mark("drs", 5, MarkPosition::Level(30.0));
+    let svg = drawn(&plot);
+    assert!(svg.contains(r#"<path class="level line own" "#), "{svg}");
+    assert!(svg.contains(r#"<path class="level c5" "#), "{svg}");
+}
+
+/// The frame is 300 units wide: more ticks than that would be drawn on each other.
 #[test]
 fn thousands_of_events_are_ticks_that_hide_no_curve() {
     let mut plot = plot();

@@ -189,6 +189,7 @@ fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_varian
     let sheet = compared(under_seeds(5..10, 30.0), ResultFile::Runs(runs));
     assert_eq!(sheet.title, "a.json and b.json: no transfers to compare pair by pair");
     assert!(sheet.about.contains("so nothing is compared"), "{}", sheet.about);
+    assert!(sheet.tables.is_empty(), "no row would have both files");
 }
 
 /// `slow` has 10 Mbit/s in both files, and `fast` has 30 and 33: a mean over both would be 20, the rate of neither.

@@ -36,8 +36,9 @@ Members of --json:
       title, heads, rows")]
 pub struct ReportArguments {
     /// Files of run --out or --series (curves only, without the path's rate, buffer and title), sweep --out (JSON, CSV or
-    /// Parquet), demo (outcome.json), send or serve --series; `-` reads JSON from standard input; two files of runs or
-    /// sweeps are compared, pair by pair; series are drawn together
+    /// Parquet; also with --find-best), demo (outcome.json), send or serve --series, and the output of run or sweep --json
+    /// (numbers only); `-` reads JSON from standard input; two files of runs or sweeps are compared, pair by pair; series are
+    /// drawn together
     #[arg(value_name = "RESULTS", required = true)]
     results: Vec<PathBuf>,
     /// HTML page to write
@@ -69,6 +70,9 @@ pub fn run(arguments: ReportArguments) -> Ending {
     let pictures = arguments.pictures(&sheets)?;
     for picture in &pictures {
         whole_file::spares_inputs(picture.option, Some(&picture.path), &arguments.results)?;
+    }
+    if let Some(parent) = arguments.out.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        whole_file::make_directory("--out", parent)?;
     }
     let page = page.into_bytes();
     let mut written = vec![Written { path: arguments.out, option: "--out", content: page }];

@@ -29,7 +29,12 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
 
 /// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, or as a file name.
 pub fn is_own(curve: &Curve) -> bool {
-    curve.label.split(['+', ' ', ',', '.']).any(colour::is_own) && curve.origin != Origin::Theory
+    names_own(&curve.label) && curve.origin != Origin::Theory
+}
+
+/// Whether a label names Sweetspot's own controller.
+pub fn names_own(label: &str) -> bool {
+    label.split(['+', ' ', ',', '.']).any(colour::is_own)
 }
 
 /// The CSS class of a curve's colour.

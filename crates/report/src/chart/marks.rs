@@ -4,7 +4,7 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, MarkPosition, Plot, PublishedMark};
 
 use super::axes::{CHAR_WIDTH, PlotFrame};
-use super::curves::tone;
+use super::curves::{names_own, tone};
 use crate::colour;
 use crate::svg::{escape, number, typeset};
 
@@ -12,10 +12,12 @@ use crate::svg::{escape, number, typeset};
 pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     let mut svg = String::new();
     for each in &plot.marks {
-        mark(&mut svg, each, frame);
-        if is_named_level(plot, each) {
-            name(&mut svg, (plot, each), frame);
-        }
+        mark(&mut svg, each, (plot, frame));
+    }
+    // Above the lines of all levels.
+    let mut named = Vec::new();
+    for each in plot.marks.iter().filter(|mark| is_named_level(plot, mark)) {
+        name(&mut svg, (plot, each), frame, &mut named);
     }
     moments(&mut svg, plot, frame);
     svg
@@ -32,8 +34,17 @@ const NAME_HEIGHT: f64 = 13.0;
 /// Distance between samples of a curve that a name may hide, in SVG units.
 const STEP: f64 = 4.0;
 
-/// Draws the name of a level: above or below its line, at its left or right end, wherever it hides least of the curves.
-fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFrame) {
+/// Places along a level that its name may begin at, besides its left end.
+const PLACES: u32 = 12;
+
+/// The name of a level, above its line or below it: where it hides least of the curves and of the names before it, which begin
+/// at `named`, have a width, and are above or below their lines. An end of the line is better than a place between.
+fn name(
+    svg: &mut String,
+    (plot, mark): (&Plot, &PublishedMark),
+    frame: &PlotFrame,
+    named: &mut Vec<(f64, f64, f64)>,
+) {
     let MarkPosition::Level(y) = mark.place else { return };
     let line = frame.y.clamped(y);
     let width = mark.label.chars().count() as f64 * CHAR_WIDTH;
@@ -49,20 +60,27 @@ fn name(svg: &mut String, (plot, mark): (&Plot, &PublishedMark), frame: &PlotFra
         let curves =
             across.flat_map(|x| plot.curves.iter().filter_map(move |c| height(c, frame, x)));
         let crossed = levels.iter().filter(|y| inside(y)).count() as f64 * width / STEP;
-        curves.filter(inside).count() as f64 + crossed
+        let overlaps = |other: &&(f64, f64, f64)| {
+            (other.1 - above).abs() < NAME_HEIGHT
+                && other.0 < left + width
+                && left < other.0 + other.2
+        };
+        let names = named.iter().filter(overlaps).count() as f64 * width / STEP;
+        curves.filter(inside).count() as f64 + crossed + names
     };
     let (left, right) = (frame.left() + 4.0, frame.right() - 8.0 - width);
     let (above, below) = (line - NAME_HEIGHT, line);
     // The right corners are reserved for notes on values beyond the frame.
     let free = |above: f64| above >= top + NAME_HEIGHT && above + 2.0 * NAME_HEIGHT <= bottom;
     let fits = |above: f64| above >= top && above + NAME_HEIGHT <= bottom;
-    let places = [(left, above), (left, below), (right, above), (right, below)];
+    let between = (1..PLACES).map(|n| left + (right - left) * f64::from(n) / f64::from(PLACES));
+    let places = [left, right].into_iter().chain(between).flat_map(|x| [(x, above), (x, below)]);
     let best = places
-        .into_iter()
         .filter(|place| if place.0 == left { fits(place.1) } else { free(place.1) })
         .map(|place| (hidden(place), place))
         .reduce(|best, other| if other.0 < best.0 { other } else { best });
     let (x, above_it) = best.map_or((left, above), |(_, place)| place);
+    named.push((x, above_it, width));
     let _ = write!(
         svg,
         r#"<text class="named" x="{x:.1}" y="{:.1}">{}</text>"#,
@@ -124,8 +142,12 @@ fn moments(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     }
 }
 
-fn mark(svg: &mut String, mark: &PublishedMark, frame: &PlotFrame) {
-    let class = colour::class(mark.group);
+fn mark(svg: &mut String, mark: &PublishedMark, (plot, frame): (&Plot, &PlotFrame)) {
+    // A level stands for a curve, and Sweetspot's own one is as bold.
+    let class = match is_named_level(plot, mark) && names_own(&mark.label) {
+        true => "line own".to_owned(),
+        false => colour::class(mark.group),
+    };
     let title = |numbers: String| format!("<title>{}: {numbers}</title>", escape(&mark.label));
     let (left, right) = (frame.x.at(frame.x.domain.0), frame.x.at(frame.x.domain.1));
     let (bottom, top) = (frame.y.at(frame.y.domain.0), frame.y.at(frame.y.domain.1));

@@ -145,7 +145,11 @@ impl<'a> Case<'a> {
         b.iter().filter_map(partner).collect()
     }
 
-    /// The differences within pairs: the second file's value minus the first's.
+    fn is_in_both(&self) -> bool {
+        !self.sides.iter().any(Vec::is_empty)
+    }
+
+    /// The differences of its pairs, the second file's less the first's.
     fn differences(&self, quantity: &ComparedQuantity) -> Vec<f64> {
         self.pairs.iter().map(|(a, b)| quantity.measured(b) - quantity.measured(a)).collect()
     }
@@ -178,7 +182,10 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
         },
         about: about(&a, &b, &cases),
         plots,
-        tables: vec![table([a.name, b.name], &cases)],
+        tables: match cases.iter().any(Case::is_in_both) {
+            true => vec![table([a.name, b.name], &cases)],
+            false => Vec::new(),
+        },
     })
 }
 
@@ -324,8 +331,8 @@ fn about(a: &Side<'_>, b: &Side<'_>, cases: &[Case<'_>]) -> String {
         );
     }
     match (pairs, left) {
-        (0, _) if cases.iter().all(|case| case.sides.iter().any(Vec::is_empty)) => format!(
-            "{how} No variant of one file is in the other, so nothing is compared: the table lists the means of each."
+        (0, _) if !cases.iter().any(Case::is_in_both) => format!(
+            "{how} No variant of one file is in the other, so nothing is compared: the parts below show each file."
         ),
         (0, _) => format!(
             "{how} These files have no pair, so their means are compared; for pairs, run both with the same seeds."

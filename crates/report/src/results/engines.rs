@@ -15,7 +15,7 @@ pub fn sheet(runs: &[&Outcome], hint: bool) -> Sheet {
         about: format!(
             "One row per transfer, over the measured time.{}",
             if hint {
-                " For whole outcomes, rate, queue and window over time are also drawn."
+                " For pictures of rate, queue and window over time, give the file of `run --out`."
             } else {
                 ""
             }

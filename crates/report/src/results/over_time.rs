@@ -5,6 +5,7 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
 use sweetspot_units::{Bytes, Duration};
 
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
+use crate::events::rise_in_words;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::series_row::SeriesRow;
 use crate::sweep::SweepPath;
@@ -206,31 +207,39 @@ struct Moment {
     words: String,
 }
 
-/// The events among `rows`. Consecutive limits that only grow count as one event, as in the output of `run`.
+/// The events among `rows`. Several limits in a row that only grow are one event, in the words of `run`.
 fn moments(rows: &[&SeriesRow]) -> Vec<Moment> {
     let events: Vec<(&str, &SeriesRow)> =
         rows.iter().filter_map(|row| Some((row.event.as_deref()?, *row))).collect();
+    let limit = |event: &(&str, &SeriesRow)| event.1.window_bytes.filter(|_| event.0 == "limited");
     let rises = |a: &(&str, &SeriesRow), b: &(&str, &SeriesRow)| {
-        let windows = a.1.window_bytes.zip(b.1.window_bytes);
-        (a.0, b.0) == ("limited", "limited") && windows.is_some_and(|(a, b)| a <= b)
+        limit(a).zip(limit(b)).is_some_and(|(a, b)| a <= b)
     };
-    let moment = |run: &[(&str, &SeriesRow)]| {
-        let ((kind, first), (_, last)) = (*run.first()?, *run.last()?);
-        let bytes =
-            |row: &SeriesRow| row.window_bytes.map(|window| Bytes::from_f64(window).to_string());
-        let words = match (run.len(), bytes(first), bytes(last)) {
-            (1, Some(window), _) => format!("{:.2} s: {kind}, {window}", first.t_s),
-            (many @ 2.., Some(from), Some(to)) => {
-                format!(
-                    "{:.2} to {:.2} s: raised {many} times, {from} to {to}",
-                    first.t_s, last.t_s
-                )
+    // The limit of the event before, if that was one.
+    let mut before = None;
+    let mut moment = |run: &[(&str, &SeriesRow)]| {
+        let ((kind, first), last) = (*run.first()?, run.last()?);
+        let windows: Vec<f64> = run.iter().filter_map(limit).collect();
+        let fell = before.zip(windows.first()).is_some_and(|(before, first)| before > *first);
+        before = limit(last);
+        let window = first.window_bytes.map(Bytes::from_f64);
+        let words = match (fell, windows.as_slice(), window) {
+            (false, [_, .., to], _) if *to > windows[0] => {
+                format!("raised {}", rise_in_words(&windows, last.1.t_s))
             }
-            _ => format!("{:.2} s: {kind}", first.t_s),
+            (true, [from, .., to], _) if to > from => format!(
+                "lowered to {}, then raised {}",
+                Bytes::from_f64(*from),
+                rise_in_words(&windows, last.1.t_s)
+            ),
+            (true, _, Some(window)) => format!("lowered to {window}"),
+            (_, [_, _, ..], _) => format!("{kind} {}", rise_in_words(&windows, last.1.t_s)),
+            (_, _, Some(window)) => format!("{kind} {window}"),
+            (.., None) => kind.to_owned(),
         };
-        Some(Moment { t_s: first.t_s, words })
+        Some(Moment { t_s: first.t_s, words: format!("{:.3} s: {words}", first.t_s) })
     };
-    events.chunk_by(rises).filter_map(moment).collect()
+    events.chunk_by(rises).filter_map(&mut moment).collect()
 }
 
 #[derive(Debug)]
@@ -354,11 +363,20 @@ mod tests {
             row(2.0, "limited", Some(3000.0)),
             row(3.0, "limited", Some(1000.0)),
             row(4.0, "holding", None),
+            row(5.0, "limited", Some(9000.0)),
+            row(6.0, "limited", Some(4000.0)),
+            row(7.0, "limited", Some(6000.0)),
         ];
         let found = moments(&rows.iter().collect::<Vec<_>>());
         let words: Vec<&str> = found.iter().map(|moment| moment.words.as_str()).collect();
-        let raised = "1.00 to 2.00 s: raised 2 times, 2 kB to 3 kB";
-        assert_eq!(words, [raised, "3.00 s: limited, 1 kB", "4.00 s: holding"]);
+        let expected = [
+            "1.000 s: raised from 2 kB to 3 kB at 2.000 s",
+            "3.000 s: lowered to 1 kB",
+            "4.000 s: holding",
+            "5.000 s: limited 9 kB",
+            "6.000 s: lowered to 4 kB, then raised from 4 kB to 6 kB at 7.000 s",
+        ];
+        assert_eq!(words, expected);
     }
 
     #[test]

@@ -35,6 +35,8 @@ Members of --json:
     sizing             as in the scenario
     events             actions of the sizing; the last five as they apply:
       at_s, kind, window_bytes, rate_bps, rtt_s, reason, congestion_to
+                         at_s counts from the start of the run; a window that is
+                         set before the transfer starts limits it from then on
   cross              entries of cross traffic, each with:
     kind, goodput_bps, forward_goodput_bps, reverse_goodput_bps
     loss_rate, retransmitted_packets, timeouts

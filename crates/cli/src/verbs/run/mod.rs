@@ -91,11 +91,13 @@ pub fn run(arguments: RunArguments) -> Ending {
     };
     if let (Some(series), Some(path), Some(format)) = (&series, &arguments.series, format) {
         whole_file::write(path, &format.bytes(&series.columns(&finished.outcome))?)?;
+        note!("wrote {}", path.shown());
     }
     if let Some(path) = &arguments.out {
         let columns = series.map(|series| series.columns(&finished.outcome));
         let file = run_file(&finished, &scenario, columns.as_ref())?;
         whole_file::write(path, format!("{file}\n").as_bytes())?;
+        note!("wrote {}", path.shown());
     }
     if arguments.json {
         out!("{}", serde_json::to_string_pretty(&finished)?);

@@ -1,9 +1,11 @@
 //! Prints an outcome as text.
 
 use sweetspot_program::print::{self, spaced, wrapped};
+use sweetspot_report::rise_in_words;
 use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, Transfer, TransferOutcome,
 };
+use sweetspot_sizing::SizingPhase;
 use sweetspot_statistics::Sorted;
 use sweetspot_units::{Bytes, Duration, Rate, Significant, grouped};
 
@@ -118,18 +120,23 @@ fn event_lines(events: &[ControllerEvent], start: Duration) -> Vec<String> {
             Some(other) => format!("  to {other}"),
             None => String::new(),
         };
-        let rises = rises(same);
-        let kind = if rises { "raised" } else { first.kind.as_str() };
-        let window = windows(same, rises).or_else(|| measured(last));
-        let window = window.map_or(String::new(), |words| format!("  {words}"));
-        let times = match same.len() {
-            1 => String::new(),
-            _ if rises => rise(same, last.at_s),
-            count => format!(", {count} times until {:.3} s", last.at_s),
+        let (kind, window) = match (rises(same), same.len()) {
+            (true, _) => {
+                let windows = same.iter().filter_map(|event| event.window_bytes);
+                let windows: Vec<f64> = windows.map(|window| window as f64).collect();
+                ("raised".to_owned(), Some(rise_in_words(&windows, last.at_s)))
+            }
+            (false, 1) => (first.kind.clone(), windows(same)),
+            (false, count) => {
+                (format!("{} {count} times until {:.3} s", first.kind, last.at_s), windows(same))
+            }
         };
+        let window = window.or_else(|| measured(last));
+        let gap = if same.len() > 1 && !rises(same) { ", " } else { "  " };
+        let window = window.map_or(String::new(), |words| format!("{gap}{words}"));
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
         let at_s = first.at_s.max(start.as_secs_f64());
-        Some(format!("  {at_s:8.3} s  {kind}{congestion}{window}{times}{reason}"))
+        Some(format!("  {at_s:8.3} s  {kind}{congestion}{window}{reason}"))
     };
     events.chunk_by(is_alike).filter_map(line).collect()
 }
@@ -151,24 +158,14 @@ fn measured(event: &ControllerEvent) -> Option<String> {
     (!both.is_empty()).then(|| both.join(", "))
 }
 
-/// The number of steps in which several events raise the window; the last is at `end_s`.
-fn rise(events: &[ControllerEvent], end_s: f64) -> String {
-    let is_step = |pair: &&[ControllerEvent]| pair[0].window_bytes < pair[1].window_bytes;
-    match events.windows(2).filter(is_step).count() {
-        1 => format!(" at {end_s:.3} s"),
-        steps => format!(" in {steps} steps, until {end_s:.3} s"),
-    }
-}
-
-/// The windows of several events: a single value, the two ends if it `rises`, otherwise the range and the last value.
-fn windows(events: &[ControllerEvent], rises: bool) -> Option<String> {
+/// The windows of several events: the only one, or their range and the last.
+fn windows(events: &[ControllerEvent]) -> Option<String> {
     let set = || events.iter().filter_map(|event| event.window_bytes);
     let (last, low, high) = (set().next_back()?, set().min()?, set().max()?);
     let [last_words, low_words, high_words] = [last, low, high].map(Bytes::new);
     Some(match low == high {
         true => last_words.to_string(),
-        false if rises => format!("from {low_words} to {high_words}"),
-        false => format!("between {low_words} and {high_words}, finally {last_words}"),
+        false => format!("between {low_words} and {high_words}, last {last_words}"),
     })
 }
 
@@ -207,18 +204,29 @@ fn print_transfer(i: usize, t: &TransferOutcome, size: Option<Bytes>) {
         n => format!("{n} timeouts"),
     };
     let line = format!(
-        "transfer {i}: {}, RTT {} (p99 {}), loss {}, {timeouts}, window {} [{}]",
+        "transfer {i}: {}, RTT {} (p99 {}), loss {}, {timeouts}, {} [{}]",
         moved(t, size),
         Duration::from_secs_f64(t.rtt_mean_s),
         Duration::from_secs_f64(t.rtt_p99_s),
         share(t.loss_rate),
-        Bytes::new(t.window_final_bytes),
+        final_window(t),
         t.sizing,
     );
     wrapped(&line, "");
 }
 
-/// The reason why a transfer has no throughput in the measured time, if it has none.
+/// The last window: of a controller that has left it open since, it is no limit.
+fn final_window(t: &TransferOutcome) -> String {
+    let last = Bytes::new(t.window_final_bytes);
+    let is_open = |event: &ControllerEvent| event.kind == SizingPhase::Open.name();
+    let mut settings = t.events.iter().rev().filter(|e| e.window_bytes.is_some() || is_open(e));
+    match settings.next().is_some_and(is_open) {
+        true => format!("window open (last {last})"),
+        false => format!("window {last}"),
+    }
+}
+
+/// Why a transfer has no throughput to show, if it has none.
 fn why_nothing_moved(scenario: &Scenario, i: usize, finished: &TransferOutcome) -> Option<String> {
     if finished.goodput_bps > 0.0 {
         return None;
@@ -324,6 +332,29 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_was_left_open_is_no_limit() {
+        let (_, outcome) = outcome_of(&[], &Simulator);
+        let event = |kind: &str, at_s: f64| ControllerEvent {
+            at_s,
+            kind: kind.to_owned(),
+            window_bytes: None,
+            rate_bps: None,
+            rtt_s: None,
+            reason: None,
+            congestion_to: None,
+        };
+        let words = |events: Vec<ControllerEvent>| {
+            let transfer = outcome.transfers[0].clone();
+            final_window(&TransferOutcome { events, window_final_bytes: 9000, ..transfer })
+        };
+        let limited = |at_s| ControllerEvent { window_bytes: Some(9000), ..event("limited", at_s) };
+        let opened = vec![limited(1.0), event("open", 2.0), event("saturated", 2.5)];
+        assert_eq!(words(opened.clone()), "window open (last 9 kB)");
+        assert_eq!(words([opened, vec![limited(3.0)]].concat()), "window 9 kB");
+        assert_eq!(words(Vec::new()), "window 9 kB");
+    }
+
+    #[test]
     fn an_event_without_a_window_says_what_it_measured() {
         let event = ControllerEvent {
             at_s: 0.25,
@@ -364,12 +395,12 @@ mod tests {
             "     2.000 s  switched  to the sender's own congestion control",
             "     3.000 s  open  no packet train arrived",
             "     4.000 s  open  the rate fell",
-            "     5.000 s  limited  9 kB, 2 times until 6.500 s",
+            "     5.000 s  limited 2 times until 6.500 s, 9 kB",
         ];
         assert_eq!(event_lines(&events, Duration::ZERO), expected);
         // A window set before the start takes effect at the start; later events keep their times.
         let late = event_lines(&events[4..], Duration::from_secs(6));
-        assert_eq!(late, ["     6.000 s  limited  9 kB, 2 times until 6.500 s"]);
+        assert_eq!(late, ["     6.000 s  limited 2 times until 6.500 s, 9 kB"]);
     }
 
     #[test]
@@ -388,15 +419,15 @@ mod tests {
             event_lines(&events, Duration::ZERO)
         };
         for (windows, words) in [
-            (vec![1000], "1 kB"),
-            (vec![1000, 1000], "1 kB, 2 times until 1.000 s"),
-            (vec![9000, 1000], "between 1 kB and 9 kB, finally 1 kB, 2 times until 1.000 s"),
+            (vec![1000], "  1 kB"),
+            (vec![1000, 1000], " 2 times until 1.000 s, 1 kB"),
+            (vec![9000, 1000], " 2 times until 1.000 s, between 1 kB and 9 kB, last 1 kB"),
             (
                 vec![3000, 9000, 1000, 5000],
-                "between 1 kB and 9 kB, finally 5 kB, 4 times until 3.000 s",
+                " 4 times until 3.000 s, between 1 kB and 9 kB, last 5 kB",
             ),
         ] {
-            assert_eq!(lines(&windows), [format!("     0.000 s  limited  {words}")]);
+            assert_eq!(lines(&windows), [format!("     0.000 s  limited{words}")]);
         }
         for (windows, words) in [
             (vec![1000, 3000, 3000, 9000], "from 1 kB to 9 kB in 2 steps, until 3.000 s"),
