@@ -94,7 +94,7 @@ fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
     let words = stderr(&third);
     assert!(words.contains("24 of 24 runs taken from points.csv.journal"), "{words}");
     // Half of the seeds are other ones.
-    let shifted = sweetspot(here, &[&SWEEP[..], &["--seed", "3"]].concat()).output()?;
+    let shifted = sweetspot(here, &[&SWEEP[..], &["--set", "seed=3"]].concat()).output()?;
     let words = stderr(&shifted);
     assert!(words.contains("12 of 24 runs taken from points.csv.journal"), "{words}");
     Ok(())

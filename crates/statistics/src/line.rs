@@ -31,8 +31,8 @@ impl Line {
         Some(Line { intercept: mean_y - slope * mean_x, slope, mean_x, squares_x })
     }
 
-    /// Half the 95 % interval (Student's t) of the intercept of this line, which is through these weighted points; `None` for
-    /// fewer than three, whose line leaves no residuals.
+    /// Half the 95 % interval (Student's t) of the intercept of this line, fitted to these weighted points; `None` for fewer than
+    /// three points, which leave no residuals.
     pub fn intercept_half(&self, points: &[(f64, f64, f64)]) -> Option<f64> {
         let degrees = points.len().checked_sub(2).filter(|degrees| *degrees > 0)? as f64;
         let total: f64 = points.iter().map(|(.., w)| w).sum();

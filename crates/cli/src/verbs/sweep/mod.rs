@@ -305,7 +305,7 @@ fn kept(journal: Option<&Path>) -> String {
     )
 }
 
-/// What an interrupted sweep leaves.
+/// The message of an interrupted sweep.
 fn interrupted_words(done: usize, total: usize, journal: Option<&Path>) -> String {
     match done {
         0 => format!("interrupted before the first of {total} runs was complete"),
