@@ -2,6 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
+use super::model::{ModelHistory, Shaper};
 use super::sending::{MUCH_LESS, is_past_slow_start};
 use super::sums::{HeldWindows, RecentArrivals, WindowsSeen};
 use super::{
@@ -119,9 +120,11 @@ pub struct ConnectionHistory {
 }
 
 impl ConnectionHistory {
-    /// Whether a queue stands on the path according to the receiver's own RTT estimate. This is the time from an acknowledgement
-    /// to the data that echoes its timestamp (tcp_rcv_rtt_measure_ts), so it contains the sender's pauses. An excess over the
-    /// minimum counts as queueing delay only if arrivals have no pauses that long.
+    /// The limits that shaped BBR's model.
+    pub model: ModelHistory,
+    /// Whether a queue stands on the way, by the receiver's own estimate of the round trip. It is the time from an
+    /// acknowledgement to the data that echoes it (tcp_rcv_rtt_measure_ts), and so contains the sender's pauses. Only arrivals
+    /// without pauses as long as the excess make it a queue.
     pub fn queues_at_receiver(&self, step: &Step) -> bool {
         self.seems_to_queue(step) && self.is_steady(step)
     }
@@ -323,6 +326,7 @@ impl ConnectionHistory {
                 let received = now.received.saturating_sub(last.received);
                 let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
+                self.model.learn(step);
                 self.see_arrivals(step);
                 if self.queues_at_receiver(step) {
                     self.see_capacity(self.arrivals.rate(), step.time);
@@ -374,6 +378,7 @@ impl ConnectionHistory {
     fn see_capacity(&mut self, rate: Rate, time: Duration) {
         self.saturated.add(rate * time, time, OBSERVATION);
         self.capacity = Some(self.saturated.rate());
+        let sends_windows = self.model.shaper(now) == Some(Shaper::PeerWindow);
     }
 
     /// Whether the peer's window opened and closed: in most of the time in which it held the sender, much less than a window per
@@ -381,6 +386,7 @@ impl ConnectionHistory {
     pub fn window_brings_less(&self) -> bool {
         let covers = 2.0 * self.full.seconds >= self.held.seconds;
         covers && self.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS)
+            && !sends_windows
     }
 
     /// Whether the peer's window is small because data are unread there: mostly far below its earlier size. The right edge does

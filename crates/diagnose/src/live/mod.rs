@@ -5,6 +5,7 @@
 //! `sending` finds out why. The receiver's kernel has no chronographs, so `receiving` uses its counters.
 
 mod history;
+mod model;
 mod period;
 mod receiving;
 mod sending;

@@ -4,6 +4,7 @@ use sweetspot_theory::reno::response::LossResponse;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
+use super::model::Shaper;
 use super::{FULL, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
 use crate::{Class, Limits};
 
@@ -12,8 +13,6 @@ const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Share of a full window below which the data per RTT are much less. Delayed acknowledgements and waiting for a whole segment's
 /// space cost less.
 pub const MUCH_LESS: f64 = 0.5;
-/// Share of the busy time from which on a window shapes BBR's model of the path. Less is only a few full windows in a long life.
-const SHAPES_MODEL: f64 = 0.1;
 /// The segments of the initial window (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
 /// Number of unanswered timeouts from which on the peer counts as silent.
@@ -32,15 +31,11 @@ pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
     limits.add(Class::Application, time.saturating_sub(busy));
     limits.add(window_class(step, history, window), window);
     limits.add(buffer_class(step, history), buffer);
-    // If the window or the buffer held the sender for more than moments, BBR's model covers only the rate that they allowed.
-    let shapes = |held: Duration| {
-        step.sample.model_based && held > Duration::ZERO && held >= busy.scaled(SHAPES_MODEL)
-    };
-    let rest_class = match () {
-        () if history.is_one_reading => rest_of_life(rest_class(step, history)),
-        () if shapes(window) => window_class(step, history, window),
-        () if shapes(buffer) => buffer_class(step, history),
-        () => rest_class(step, history),
+    let rest_class = match history.model.shaper(now) {
+        _ if history.is_one_reading => rest_of_life(rest_class(step, history)),
+        Some(Shaper::PeerWindow) => window_class(step, history, window),
+        Some(Shaper::SendBuffer) => buffer_class(step, history),
+        None => rest_class(step, history),
     };
     limits.add(rest_class, rest);
     limits

@@ -153,9 +153,9 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
     let verdict = live.period().verdict();
     assert_eq!(verdict.class, Class::Bandwidth);
     assert!(verdict.words.contains("as measured by bbr"), "{}", verdict.words);
-    // There is no queue that a smaller window could empty.
-    assert_eq!(verdict.fix, "Only a faster path would help.");
-    // BBR's bandwidth probes last one RTT in eight, and add a queue of a quarter of 40 ms.
+    // A smaller window would empty no queue.
+    assert_eq!(verdict.fix, "Only a faster path would raise the rate.");
+    // Its probes of the bandwidth last one RTT in eight, and queue a quarter of 40 ms.
     let mut live = Live::default();
     for n in 0..17_u64 {
         let rtt = Duration::from_millis(if n % 8 == 7 { 50 } else { 40 });
@@ -199,4 +199,36 @@ fn a_send_buffer_that_shapes_bbrs_model_is_the_limit_of_the_rest() {
     let limits = |sample| *after_a_second(sample).limits();
     assert_eq!(limits(held(SECOND * 2 / 5)).share(Class::SenderWindow), 1.0);
     assert_eq!(limits(held(SECOND / 20)).share(Class::SenderWindow), 0.05);
+}
+
+/// As measured with a reader of 350 kB/s: the peer's window held the sender for 40 ms of most tenths of a second, and for none of the
+/// next ones. Acknowledgements come late, and data waits. BBR keeps its highest bandwidth of ten round trips: of 60 ms, 0.6 s.
+#[test]
+fn bbrs_model_keeps_what_the_peers_window_let_through_for_ten_round_trips() {
+    let tenth = SECOND / 10;
+    let after_last_full_window = |free: u64| {
+        let mut live = Live::default();
+        for n in 0..=10 + free {
+            live.handle(Sample {
+                at: Time::ZERO + tenth * n,
+                acked: Bytes::new(35_000 * n),
+                delivered: 35 * n,
+                busy: tenth * n,
+                window_limited: Duration::from_millis(40) * n.min(10),
+                rtt: Duration::from_millis(60),
+                under_way: 20,
+                peer_window: Some(Bytes::new(20_000)),
+                model_based: true,
+                ..bulk()
+            });
+        }
+        live
+    };
+    let held = after_last_full_window(6);
+    assert_eq!(held.limits().time(Class::Bandwidth), Duration::ZERO);
+    assert_eq!(held.evidence().sweet_spot(), None);
+    // From then on it is a model of the path, with a capacity of 350 kB/s: 14 kB in 40 ms.
+    let free = after_last_full_window(20);
+    assert_eq!(free.limits().time(Class::Bandwidth), tenth * 14);
+    assert_eq!(free.evidence().sweet_spot(), Some(Bytes::new(14_000)));
 }
