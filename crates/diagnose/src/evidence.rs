@@ -135,7 +135,9 @@ pub struct Evidence {
     pub reader: Reader,
     /// How data arrived, if only the receiver's kernel was sampled.
     pub arrivals: Arrivals,
-    /// The sender's congestion control follows a model of the path (bbr).
+    /// The longest pause in them, if many outlast a round trip and nothing was lost: the sender's program then writes nothing.
+    pub program_pause: Option<Duration>,
+    /// The sender keeps to a model of the path (bbr).
     pub model_based: bool,
     /// While the path was the limit, the queue was in the sender's own host: its device, or a shaper on it, is the bottleneck.
     pub in_device: bool,

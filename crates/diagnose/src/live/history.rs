@@ -73,7 +73,10 @@ pub struct ConnectionHistory {
     /// Number of a receiver's samples that could have found a pause of half an RTT in the arrivals, and of those that did.
     pub arrival_samples: u64,
     pub pauses: u64,
-    /// The highest rate between two samples.
+    /// The ones that found a pause longer than a round trip, and the longest pause.
+    pub long_pauses: u64,
+    pub longest_pause: Duration,
+    /// The best rate between two samples.
     pub fastest: Rate,
     /// The rate of the last interval exceeded all earlier ones by so large a factor that the sender is in slow start.
     pub starts: bool,
@@ -117,11 +120,11 @@ pub struct ConnectionHistory {
     /// One bit per recent sample, the newest lowest: whether the flight had drained although the send buffer was full. The queue
     /// before it then belonged to a burst.
     pub drained: u16,
+    /// The limits that shaped BBR's model.
+    pub model: ModelHistory,
 }
 
 impl ConnectionHistory {
-    /// The limits that shaped BBR's model.
-    pub model: ModelHistory,
     /// Whether a queue stands on the way, by the receiver's own estimate of the round trip. It is the time from an
     /// acknowledgement to the data that echoes it (tcp_rcv_rtt_measure_ts), and so contains the sender's pauses. Only arrivals
     /// without pauses as long as the excess make it a queue.
@@ -177,6 +180,15 @@ impl ConnectionHistory {
         let is_known = now.last_arrival.is_some() && self.short_pause(step) * 2 <= now.receiver_rtt;
         self.arrival_samples += u64::from(is_known);
         self.pauses += u64::from(is_known && !steady);
+        // All that was in flight arrives within a round trip.
+        let outlasts = |gap: &Duration| {
+            let round_trip = self.min_receiver_rtt.unwrap_or_default();
+            round_trip > Duration::ZERO && *gap > round_trip + shortest_pause(step)
+        };
+        if let Some(pause) = now.last_arrival.filter(outlasts).filter(|_| is_known) {
+            self.long_pauses += 1;
+            self.longest_pause = self.longest_pause.max(pause);
+        }
         (self.steady, self.steady_for) = match steady {
             true => (self.steady + 1, self.steady_for + step.time),
             false => (0, Duration::ZERO),
@@ -314,6 +326,7 @@ impl ConnectionHistory {
                 self.half_free = self.half_free << 1 | u16::from(is_free);
                 self.sent_all = self.sent_all << 1 | u16::from(step.has_sent_all());
                 self.see_bursts(step);
+                self.model.learn(step);
                 if self.saturates(step) {
                     self.see_capacity(rate, step.time);
                 }
@@ -326,7 +339,6 @@ impl ConnectionHistory {
                 let received = now.received.saturating_sub(last.received);
                 let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
-                self.model.learn(step);
                 self.see_arrivals(step);
                 if self.queues_at_receiver(step) {
                     self.see_capacity(self.arrivals.rate(), step.time);
@@ -366,6 +378,7 @@ impl ConnectionHistory {
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
         let grows = self.outdoes && !is_past_slow_start(step);
         let sends_less = now.model_based && (last.starved || now.starved);
+        let sends_windows = self.model.shaper(now) == Some(Shaper::PeerWindow);
         !self.is_one_reading
             && queued
             && self.drained == 0
@@ -373,12 +386,12 @@ impl ConnectionHistory {
             && has_more
             && !grows
             && !sends_less
+            && !sends_windows
     }
 
     fn see_capacity(&mut self, rate: Rate, time: Duration) {
         self.saturated.add(rate * time, time, OBSERVATION);
         self.capacity = Some(self.saturated.rate());
-        let sends_windows = self.model.shaper(now) == Some(Shaper::PeerWindow);
     }
 
     /// Whether the peer's window opened and closed: in most of the time in which it held the sender, much less than a window per
@@ -386,7 +399,6 @@ impl ConnectionHistory {
     pub fn window_brings_less(&self) -> bool {
         let covers = 2.0 * self.full.seconds >= self.held.seconds;
         covers && self.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS)
-            && !sends_windows
     }
 
     /// Whether the peer's window is small because data are unread there: mostly far below its earlier size. The right edge does

@@ -67,6 +67,7 @@ pub(super) struct Totals {
     held_small: u64,
     arrival_samples: u64,
     pauses: u64,
+    long_pauses: u64,
     in_device: Duration,
 }
 
@@ -128,6 +129,7 @@ impl Live {
             held_small: history.held_small,
             arrival_samples: history.arrival_samples,
             pauses: history.pauses,
+            long_pauses: history.long_pauses,
             in_device: history.in_device,
             ..begun
         }
@@ -185,7 +187,7 @@ impl Live {
         evidence.in_device =
             now.in_device.saturating_sub(first.in_device) * 2 > limits.time(Class::Bandwidth);
         self.note_path(direction, &mut evidence);
-        note_segments(direction, [first, &now], &mut evidence);
+        note_segments(direction, [first, &now], self.history.longest_pause, &mut evidence);
         match direction {
             Side::Sender => evidence.model_based = last.model_based,
             Side::Receiver => evidence.unread = Some(last.unread),
@@ -208,8 +210,13 @@ impl Live {
     }
 }
 
-/// Records the segments, losses and arrivals between two moments, as far as the sampled end knows them.
-fn note_segments(direction: Side, [first, now]: [&Totals; 2], evidence: &mut Evidence) {
+/// Notes the segments, losses and arrivals between two moments, as far as the end that was asked knows them.
+fn note_segments(
+    direction: Side,
+    [first, now]: [&Totals; 2],
+    longest: Duration,
+    evidence: &mut Evidence,
+) {
     evidence.segments = now.segments.saturating_sub(first.segments);
     evidence.loss_events = now.loss_events - first.loss_events;
     evidence.timeouts = now.timeouts.saturating_sub(first.timeouts);
@@ -222,6 +229,10 @@ fn note_segments(direction: Side, [first, now]: [&Totals; 2], evidence: &mut Evi
         Side::Receiver => {
             let all = now.arrival_samples - first.arrival_samples;
             evidence.arrivals = arrivals([now.pauses - first.pauses, all]);
+            let is_often = OFTEN_PAUSES * (now.long_pauses - first.long_pauses) >= all;
+            let by_program = is_often && evidence.arrivals == Arrivals::Pausing;
+            evidence.program_pause =
+                Some(longest).filter(|_| by_program && evidence.loss_events == 0);
         }
     }
 }
@@ -311,13 +322,16 @@ fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Byte
     full.map_or(mean, |rate| mean.max((rate * rtt).min(largest)))
 }
 
-/// Steady or pausing arrivals, from the number of samples that found a pause and of all samples. If the sender pauses for half of
-/// the time, at least every fourth sample finds a pause, and [`STEADY`] samples without one rule this out.
+/// One sample in this number, at least, finds a sender in its pause that pauses for half of the time.
+const OFTEN_PAUSES: u64 = 4;
+
+/// Steady or pausing arrivals, from the number of samples that found a pause and of all. Samples find a sender that pauses for half of
+/// the time in a pause at least every fourth time, and [`STEADY`] of them rule it out.
 fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
     let ruled_out = u64::from(STEADY);
     match () {
         () if all < ruled_out => Arrivals::Unknown,
-        () if 4 * pauses >= all => Arrivals::Pausing,
+        () if OFTEN_PAUSES * pauses >= all => Arrivals::Pausing,
         () if ruled_out * pauses <= all => Arrivals::Steady,
         () => Arrivals::Unknown,
     }

@@ -86,6 +86,13 @@ fn beyond_receiver(e: &Evidence) -> String {
             false => "; each one slows a loss-based sender (Reno, CUBIC) down.",
         };
     }
+    if let Some(pause) = e.program_pause {
+        return format!(
+            "{words} Data arrives in bursts with pauses of up to {}, longer than a round trip: the sender's program writes a little \
+             at a time.",
+            ms(pause)
+        );
+    }
     words
         + match e.arrivals {
             Arrivals::Steady => {
