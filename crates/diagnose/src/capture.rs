@@ -2,7 +2,7 @@
 
 mod doubts;
 
-use sweetspot_trace::flow::{Account, Connection, Ending, Held, Hold, Silence, Stream, Vantage};
+use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::doubts::doubt;
@@ -264,8 +264,12 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
     let goodput = goodput(stream, lasted);
     // A round may begin behind data already in flight, and seem short. A flight is acknowledged once per RTT at most.
     let min = stream.round_trips().min().unwrap_or_default();
-    let mean = |held: &Held| held.mean().map(|(bytes, round)| (bytes, round.max(min)));
-    let (full, free) = (mean(stream.full_rounds()), mean(stream.free_rounds()));
+    let full = stream.full_rounds().mean().map(|(window, round)| (window, round.max(min)));
+    // The mean flight; its peaks, which bursts raise, carry no more than that (J. Little's law, as in the live rules).
+    let free = stream.free_rounds().mean().map(|(bytes, round)| {
+        let round_trip = round.max(min);
+        (bytes / round * round_trip, round_trip)
+    });
     let (waits, time) = (counts.nagle_waits, counts.nagle_time);
     let own = stream.accounts().held(&[Hold::Idle, Hold::Pausing]);
     let nagle = (waits >= NAGLE_WAITS).then(|| Nagle { waits, time, leads: time * 2 >= own });

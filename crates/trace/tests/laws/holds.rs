@@ -1,5 +1,7 @@
 //! Laws of a sender's limits.
 
+use std::collections::VecDeque;
+
 use sweetspot_trace::flow::{Connection, Hold};
 use sweetspot_trace::packet::Segment;
 use sweetspot_units::Duration;
@@ -291,4 +293,37 @@ fn packets_that_the_capture_missed_prove_no_pause() {
     }
     let share = share(&script.end(), &[Hold::Idle, Hold::Pausing]);
     assert!(share < 0.3, "{share}");
+}
+
+/// The flight swings between 18 and 40 segments with the space in the sender's buffer, over two seconds, at an RTT of 100 ms.
+fn swinging_flight() -> Connection {
+    let target = |ms: u64| match ms / 100 % 20 {
+        phase @ 8.. => 18 + 2 * (phase as usize - 8),
+        _ => 40,
+    };
+    let mut script = Script::open();
+    let mut sent: VecDeque<u64> = (0..40).map(|n| 100 + 2 * n).collect();
+    sent.iter().zip(0..).for_each(|(at, n)| script.send(*at, n));
+    let mut acked = 0;
+    while let Some(at) = sent.pop_front().map(|at| at + 100).filter(|at| *at < 20_000) {
+        acked += 1;
+        script.ack(at, acked);
+        // Two for one at most, as a window opens.
+        for _ in 0..target(at).saturating_sub(sent.len()).min(2) {
+            script.send(at, acked + sent.len() as u32);
+            sent.push_back(at);
+        }
+    }
+    script.end()
+}
+
+/// A congestion window shrinks only at losses. The first rise is the only one above all flights before, of 20 s.
+#[test]
+fn a_flight_that_grows_back_is_no_growing_congestion_window() {
+    let connection = swinging_flight();
+    assert!(share(&connection, &[Hold::Growing]) < 0.1, "{}", share(&connection, &[Hold::Growing]));
+    // 12 phases from 18 to 40 have a mean of 29, and 8 have 40: 33.4 segments per RTT of 100 ms, and not the peak of a round.
+    let (bytes, round) = connection.streams[0].free_rounds().mean().unwrap();
+    let flight = (bytes / round * Duration::from_millis(100)).get() as f64 / f64::from(MSS);
+    assert!((flight - 33.4).abs() < 2.0, "{flight}");
 }

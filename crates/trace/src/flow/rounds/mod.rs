@@ -87,7 +87,9 @@ pub struct Rounds {
     flights: [u64; HISTORY],
     /// Number of valid flights in `flights`, since the window was last free to grow.
     known: usize,
-    /// The time booked for each limit.
+    /// The largest flight of those that are no longer in `flights`, without losses since then.
+    reached: u64,
+    /// The books.
     pub accounts: Accounts,
     /// The largest flight.
     pub largest_flight: u64,
@@ -97,7 +99,7 @@ pub struct Rounds {
     pub full_rounds: Held,
     /// Flights of rounds that neither the window nor a pause bounded, weighted with their durations.
     pub flights_seen: Histogram,
-    /// The rounds that neither the window nor a pause bounded.
+    /// The rounds without a limit, with the bytes that each delivered.
     pub free_rounds: Held,
     /// The largest flight of rounds limited by the receiver's messages.
     pub granted_flight: u64,
@@ -223,7 +225,7 @@ impl Rounds {
         self.outing = if fresh { flight } else { self.outing.max(flight) };
         self.drained = !sending.full;
         if fresh && sending.gap >= RESTART {
-            self.known = 0;
+            (self.known, self.reached) = (0, 0);
         }
         let round = self.round.get_or_insert_with(|| Round { fresh, ..Round::new(view) });
         round.flight = round.flight.max(flight);
@@ -311,7 +313,7 @@ impl Rounds {
 
     /// Flights were measured wrongly: RTTs are shorter than assumed.
     pub fn forget_flights(&mut self) {
-        self.known = 0;
+        (self.known, self.reached) = (0, 0);
         self.unprompted = false;
         if let Some(round) = &mut self.round {
             (round.flight, round.room, round.unprompted) = (0, u64::MAX, 0);
@@ -337,7 +339,9 @@ impl Rounds {
         round.busy.extend(std::mem::take(&mut round.unanswered));
         let micros = round.busy.time().as_micros();
         let lasted = view.now.since(round.begun);
-        let nanos = lasted.as_nanos().max(1);
+        // A round begins behind data already in flight; a flight turns over once an RTT at most. From afar rounds are estimates.
+        let least = view.base.filter(|_| view.at_sender).unwrap_or_default();
+        let nanos = lasted.max(least).as_nanos().max(1);
         let bytes = view.una.saturating_sub(round.una);
         let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64;
         let queue = round.rtt.zip(view.base).is_some_and(|(rtt, base)| stands(rtt, base));
@@ -347,9 +351,9 @@ impl Rounds {
         // If a whole burst was sent before its first acknowledgement, nothing held it.
         let whole = round.fresh && self.drained;
         let over = view.next == view.una;
-        // A loss anywhere in the flight had to be repaired, whether or not more data followed.
-        let held =
-            round.repaired(view).is_some() || matches!(hold, Hold::WindowFull | Hold::WindowShut);
+        // A loss had to be repaired, wherever in the flight it was: whether more data followed does not matter.
+        let is_repaired = round.repaired(view).is_some();
+        let held = is_repaired || matches!(hold, Hold::WindowFull | Hold::WindowShut);
         if (over || whole) && !held {
             let (busy, full, flight) = (round.busy, round.full, round.flight);
             self.pending.push(Pending { account, busy, full, flight });
@@ -368,10 +372,15 @@ impl Rounds {
             }
             Hold::Flat | Hold::Growing | Hold::AfterLoss | Hold::TakenBack => {
                 self.flights_seen.add(round.flight, micros);
-                self.free_rounds.add(round.flight, lasted);
+                self.free_rounds.add(bytes, lasted);
             }
             _ => {}
         }
+        self.reached = match is_repaired {
+            true => 0,
+            false if self.known == HISTORY => self.reached.max(self.flights[HISTORY - 1]),
+            false => self.reached,
+        };
         self.flights.rotate_right(1);
         self.flights[0] = round.flight;
         self.known = (self.known + 1).min(HISTORY);
@@ -446,7 +455,8 @@ impl Rounds {
         }
     }
 
-    /// Whether the flights of the last rounds grow by less than half a segment per round.
+    /// Whether the flights of the last rounds do not grow, by half a segment per round or more. A congestion window that grows takes
+    /// them beyond all flights before, as it shrinks only at losses.
     fn stands_still(&self, mss: u64) -> bool {
         let known = &self.flights[..self.known.min(HISTORY - 1)];
         if known.len() < 3 {
@@ -455,7 +465,9 @@ impl Rounds {
         let half = known.len().div_ceil(2);
         let mean = |flights: &[u64]| flights.iter().sum::<u64>() / flights.len().max(1) as u64;
         let (late, early) = (mean(&known[..half]), mean(&known[half..]));
-        late <= early + mss * half as u64 / 2
+        let max = |flights: &[u64]| flights.iter().copied().max().unwrap_or(0);
+        let exceeds = max(&known[..half]) > self.reached.max(max(&known[half..]));
+        !exceeds || late <= early + mss * half as u64 / 2
     }
 }
 

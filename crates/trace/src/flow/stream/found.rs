@@ -79,7 +79,7 @@ impl Stream {
         &self.rounds.full_rounds
     }
 
-    /// Rounds limited by neither the window nor a pause: the mean flight, and the mean duration of a round.
+    /// Rounds limited by neither the window nor a pause: the bytes that each delivered, and how long it took.
     pub fn free_rounds(&self) -> &Held {
         &self.rounds.free_rounds
     }
