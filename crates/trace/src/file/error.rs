@@ -31,7 +31,10 @@ pub enum CaptureError {
     /// The capture ends within its header.
     #[error("it was cut off within its header, before any packet; capture or copy it again")]
     HeaderCutOff,
-    /// The capture ends within a record.
+    /// It ends within the first record.
+    #[error("it holds no whole packet; capture again")]
+    NoPacket,
+    /// It ends within a record.
     #[error(
         "it was cut off in the middle of a packet, {at} bytes from its start; everything before that was read"
     )]

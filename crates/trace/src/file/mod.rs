@@ -32,6 +32,7 @@ pub struct Decoder {
     taken: u64,
     /// Bytes still to be skipped.
     skip: u64,
+    has_record: bool,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +77,7 @@ impl Decoder {
             };
             match item {
                 Item::Record(record, size) => {
+                    self.has_record = true;
                     self.advance(input, size);
                     return Ok(Some(record));
                 }
@@ -92,6 +94,7 @@ impl Decoder {
             Format::Unknown => Err(CaptureError::NotACapture { found: "too few bytes" }),
             _ if rest.is_empty() && self.skip == 0 => Ok(()),
             _ if self.taken == 0 => Err(CaptureError::HeaderCutOff),
+            _ if !self.has_record => Err(CaptureError::NoPacket),
             _ => Err(CaptureError::CutOff { at: self.taken }),
         }
     }

@@ -134,6 +134,7 @@ fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
             // Between two records the capture is complete.
             _ if cut == header || cut == header + record => Ok(()),
             _ if cut < header => Err(CaptureError::HeaderCutOff),
+            _ if cut > header && cut < header + record => Err(CaptureError::NoPacket),
             _ => {
                 Err(CaptureError::CutOff { at: (header + (cut - header) / record * record) as u64 })
             }
