@@ -436,3 +436,42 @@ fn a_fresh_rate_sample_counts_although_more_was_written_since() {
     };
     assert_eq!([class(28), class(261)], [Class::SenderWindow, Class::Transport]);
 }
+
+/// 1 MiB lies unread in front of a window of 64,000 bytes: a reader that keeps up leaves less than the window takes.
+#[test]
+fn one_reading_of_a_receiver_tells_of_data_that_its_program_has_not_read() {
+    let error = |unread: u64| {
+        let paste = format!(
+            "ESTAB {unread} 0 192.0.2.7:44182 192.0.2.1:443\n\t cubic rto:204 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 \
+             bytes_received:9000000 lastrcv:4 rcv_wnd:64000\n"
+        );
+        report(&paste, 20).unwrap_err().to_string()
+    };
+    let words = error(1 << 20);
+    assert!(words.contains("1.049 MB lay unread") && words.contains("log several"), "{words}");
+    assert!(error(4000).contains("one reading cannot show its limit"));
+}
+
+#[test]
+fn readings_without_times_are_not_silently_left_out() {
+    let paste = format!("{HEADING}\n\t {}\n{HEADING}\n\t {}\n", account(false), account(true));
+    let report = report(&paste, 20).unwrap();
+    assert_eq!(report.flows[0].bytes, 90_540_000);
+    let remark = "2 readings without times: only the last is used; put date +%s.%N before each";
+    assert_eq!(report.remarks, [remark]);
+}
+
+/// The first reading came 125 s after the last acknowledgement, and the second one 12 s later.
+#[test]
+fn a_window_was_closed_before_the_first_reading_too() {
+    let reading = |second: u64| {
+        format!(
+            "17000000{second}.0\nESTAB 0 222024 192.0.2.1:443 192.0.2.7:44182 timer:(persist,1min,9)\n\t cubic wscale:10,4 rto:201 \
+             backoff:9 rtt:0.9/0.9 mss:1448 cwnd:10 bytes_acked:31729223 lastack:{}000 busy:{}000ms notsent:222024 minrtt:0.1\n",
+            115 + second,
+            265 + second
+        )
+    };
+    let [flow] = &flows(&(reading(10) + &reading(22)))[..] else { panic!() };
+    assert!(flow.verdict.words.contains("has been closed for 137 s"), "{flow:?}");
+}

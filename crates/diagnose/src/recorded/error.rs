@@ -1,3 +1,4 @@
+use sweetspot_units::Bytes;
 use thiserror::Error;
 
 /// Why no recordings can be read from a text.
@@ -49,7 +50,13 @@ pub enum RecordingError {
          -tin; done"
     )]
     OnlyReceived,
-    /// One reading, from a kernel that does not count busy time.
+    /// The same, with more unread data than its window takes.
+    #[error(
+        "this socket only received, and {0} lay unread at that moment: probably the receiving application is the limit; to be \
+         sure, log several readings: while sleep 0.1; do date +%s.%N; ss -tin; done"
+    )]
+    Unread(Bytes),
+    /// One reading, of a kernel that does not count times.
     #[error(
         "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: while sleep 0.1; do date \
          +%s.%N; ss -tin; done"

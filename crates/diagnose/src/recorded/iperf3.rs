@@ -43,7 +43,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     if recordings.iter().all(|recording| recording.samples.is_empty()) {
         return Err(RecordingError::NoIntervals);
     }
-    Ok(Recorded { recordings, not_understood: Vec::new() })
+    Ok(Recorded { recordings, ..Recorded::default() })
 }
 
 /// Parses the result. `--json-stream` (iperf3 3.17) writes one event per line: the start, then each interval.

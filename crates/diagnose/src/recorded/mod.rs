@@ -137,6 +137,8 @@ pub struct Recorded {
     pub recordings: Vec<Recording>,
     /// Lines about connections that could not be parsed.
     pub not_understood: Vec<String>,
+    /// Readings of a connection, if they have no times: only the last of them counts.
+    pub without_times: usize,
 }
 
 /// The flows of all `recordings`. If both ends of a connection were sampled, only the sender's flow is kept, because a sender
@@ -186,7 +188,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
         }
         None => return Err(RecordingError::Empty),
         Some('{' | '[') if iperf3::is_result(text) => iperf3::read(text)?,
-        Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, not_understood: vec![] },
+        Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, ..Recorded::default() },
         Some(_) => ss::read(text)?,
     };
     if recorded.recordings.iter().all(|recording| recording.samples.len() < 2) {
@@ -215,6 +217,12 @@ pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError>
         flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let mut remarks = remarks(&recorded.not_understood);
+    if recorded.without_times > 1 {
+        remarks.push(format!(
+            "{} readings without times: only the last is used; put date +%s.%N before each",
+            recorded.without_times
+        ));
+    }
     let is_named = |end: &SocketAddr| end.port() == 0 && !end.ip().is_unspecified();
     if flows.iter().any(|(_, flow)| is_named(&flow.source) || is_named(&flow.destination)) {
         remarks

@@ -101,15 +101,25 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let has_time = now.is_some();
     let receives = |account: &Account| account.sample.received > account.sample.acked;
     let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(receives));
+    // A reader that keeps up leaves less than the window takes.
+    let unread = collected.iter().filter_map(|c| {
+        let sample = &c.accounts.last()?.sample;
+        sample.window.filter(|window| sample.unread > *window).and(Some(sample.unread))
+    });
+    let unread = unread.max();
+    let without_times = match has_time {
+        true => 0,
+        false => collected.iter().map(|c| c.accounts.len()).max().unwrap_or(0),
+    };
     let recordings: Vec<Recording> =
         collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
     if recordings.is_empty() && text.contains("SYN-SENT") {
         return Err(RecordingError::NoAnswer);
     }
     if recordings.is_empty() && only_received && not_understood.is_empty() {
-        return Err(RecordingError::OnlyReceived);
+        return Err(unread.map_or(RecordingError::OnlyReceived, RecordingError::Unread));
     }
-    Ok(Recorded { recordings, not_understood })
+    Ok(Recorded { recordings, not_understood, without_times })
 }
 
 /// The samples of a connection, with times that its readings lack; `None` if the readings do not show a limit over any time.
@@ -149,8 +159,13 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         let rests = only.idle_for.is_some_and(|time| time > only.sample.busy);
         return if rests { idle.or(life) } else { life.or(idle) };
     }
-    let (mut busy, mut shut, mut timeouts) = (Duration::ZERO, Duration::ZERO, 0);
-    let mut samples = vec![accounts[0].sample];
+    let (first, before) = (accounts[0].sample, shut_before(&accounts[0]));
+    let (mut busy, mut shut, mut timeouts) = (before, before, 0);
+    let mut samples = vec![Sample { at: first.at - before, ..first }];
+    if before > Duration::ZERO {
+        let (busy, window_limited) = (first.busy + before, first.window_limited + before);
+        samples.push(Sample { busy, window_limited, ..first });
+    }
     for pair in accounts.windows(2) {
         let (last, mut now) = (&pair[0].sample, pair[1].sample);
         let time = now.at.since(last.at);
@@ -181,7 +196,14 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
     Some(Recording { ends, samples, is_one_reading: false })
 }
 
-/// The time since the last acknowledgement, for a connection that waits for its peer to open the window.
+/// The time before the first reading in which its window was closed, as nothing has been acknowledged since.
+fn shut_before(first: &Account) -> Duration {
+    let waits = first.persists && first.sample.queued > Bytes::ZERO;
+    let is_known = first.sample.at.since(Time::ZERO) >= first.since_ack;
+    if waits && is_known { first.since_ack } else { Duration::ZERO }
+}
+
+/// The time since the last acknowledgement of a connection that waits for its peer to open the window.
 fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
     let begun = Sample { at: Time::ZERO, ..only.sample };
     let ended = Sample {
