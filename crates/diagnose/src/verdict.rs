@@ -5,7 +5,7 @@ use crate::explained::{allowed, explains};
 use crate::fix::fix;
 use crate::gain::gain;
 use crate::limits::rounded;
-use crate::{Class, Evidence, Limits, words};
+use crate::{Class, Evidence, Limits, percent, words};
 
 /// A flow's limit, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -82,7 +82,7 @@ impl LimitVerdict {
             allowed_bps: allowed(cause, &evidence).map(Rate::as_f64),
             words: words::verdict(cause, [share, own], &evidence, gain),
             gain,
-            fix: fix(cause, &evidence),
+            fix: fix_of_all(cause, [share, own], &limits, &evidence),
         }
     }
 
@@ -96,7 +96,24 @@ impl LimitVerdict {
     }
 }
 
-/// The class with the most time among those that explain the rate. Moves the time of the others to unknown.
+/// The fix; if a connection was idle for less than most of the applications' time, also the fix of the rest.
+fn fix_of_all(cause: Class, shares: [f64; 2], limits: &Limits, evidence: &Evidence) -> String {
+    let others = [Class::Application, Class::WaitingForPeer];
+    let other = others.into_iter().max_by(|a, b| limits.share(*a).total_cmp(&limits.share(*b)));
+    let other = other.filter(|_| cause == Class::Idle && !words::is_mostly(shares));
+    let Some(other) = other.filter(|other| limits.share(*other) > 0.0) else {
+        return fix(cause, evidence);
+    };
+    let words = match other {
+        Class::WaitingForPeer => "waiting for the peer",
+        _ => "of the sending application",
+    };
+    let share = percent(limits.share(other));
+    format!("The idle time needs no fix; the {share} % {words} may. {}", fix(other, evidence))
+}
+
+/// The class with the most time among those that explain the rate. The time of one that does not
+/// is unknown time.
 fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
     loop {
         let class = limits.dominant();

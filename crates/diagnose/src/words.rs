@@ -38,7 +38,7 @@ fn applications(shares: [f64; 2], most: &str) -> String {
 }
 
 /// Whether the leading class has clearly more than half of its family's share.
-fn is_mostly([family, own]: [f64; 2]) -> bool {
+pub(crate) fn is_mostly([family, own]: [f64; 2]) -> bool {
     own > 0.6 * family
 }
 

@@ -23,6 +23,19 @@ fn verdict(class: Class, evidence: &Evidence) -> LimitVerdict {
     verdict
 }
 
+/// 5 s idle and 4 s of waiting are 56 % and 44 % of the applications' time: neither is most of it. 9 s idle are 69 %.
+#[test]
+fn the_time_beside_an_idle_one_has_its_fix_too() {
+    let fix = |idle: u64| {
+        let mut limits = Limits::only(Class::Idle, SECOND * idle);
+        limits.add(Class::WaitingForPeer, SECOND * 4);
+        LimitVerdict::new(&limits, &Evidence::default()).fix
+    };
+    let both = fix(5);
+    assert!(both.starts_with("The idle time needs no fix; the 44 % waiting for the peer may. In the requesting program"), "{both}");
+    assert!(fix(9).starts_with("Nothing to fix"), "{}", fix(9));
+}
+
 #[test]
 fn the_remedy_of_a_small_window_depends_on_the_reader() {
     let fix = |reader| {
