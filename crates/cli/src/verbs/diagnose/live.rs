@@ -1,11 +1,12 @@
 //! Diagnoses live connections by sampling them for a while.
 
 use std::collections::HashSet;
+use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
 use sweetspot_diagnose::report::{DiagnosisReport, rank};
-use sweetspot_diagnose::{Flow, name_shared_paths};
+use sweetspot_diagnose::{Flow, counted, name_shared_paths};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::processes;
@@ -44,8 +45,10 @@ pub fn watch(
         all.take(MAX_WATCHED).map(WatchedConnection::new).collect();
     let mut interruption = Interruption::hold()?;
     let mut interrupted = None;
+    tell_begin(&watched[..meant_count], time);
     let begun = clock::now();
-    let (end, mut due) = (begun + time, begun);
+    let end = begun + time;
+    let mut samples = 0;
     loop {
         let now = clock::now();
         for each in watched.iter_mut().filter(|each| !each.over) {
@@ -54,8 +57,8 @@ pub fn watch(
         if now >= end || watched[..meant_count].iter().all(|each| each.over) {
             break;
         }
-        due = (due + SAMPLE_INTERVAL).max(now);
-        interrupted = interruption.wait_until(due.min(end))?;
+        samples = (samples + 1).max(now.since(begun).as_nanos() / SAMPLE_INTERVAL.as_nanos());
+        interrupted = interruption.wait_until((begun + sampled_at(samples)).min(end))?;
         if interrupted.is_some() {
             let seen = clock::now().since(begun).as_secs_f64();
             remarks.push(format!("interrupted after {seen:.1} s of {time}"));
@@ -92,8 +95,27 @@ pub fn watch(
     Ok((report, interrupted))
 }
 
-/// One socket per connection. If both ends are on this host, this is the sender's socket, which knows more. If no data was sent,
-/// it is either one.
+/// When sample `n` is due: once in each interval, at places in it that are spread evenly (multiples of the golden ratio). At equal
+/// distances, samples would find a program that writes as often in the same state each time.
+fn sampled_at(n: u64) -> Duration {
+    let golden = (5_f64.sqrt() - 1.0) / 2.0;
+    SAMPLE_INTERVAL * n + SAMPLE_INTERVAL.scaled((golden * n as f64).fract())
+}
+
+/// Tells a person at a terminal why nothing is printed yet.
+fn tell_begin(watched: &[WatchedConnection], time: Duration) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let what = match watched {
+        [only] => only.connection.remote.to_string(),
+        many => counted(many.len() as u64, "connection", "connections"),
+    };
+    note!("watching {what} for {time} (Ctrl-C ends early)");
+}
+
+/// One socket per connection. If both ends are on this host, the sender's, which knows more; if
+/// nothing was sent, either.
 fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
@@ -227,6 +249,20 @@ fn ended(over: usize, all: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program writes every 100 ms and pauses for 90 ms between: one sample in ten finds it writing, 10 of 100, and one more or less
+    /// where the spread rounds.
+    #[test]
+    fn samples_find_each_part_of_a_program_s_period() {
+        let period = SAMPLE_INTERVAL.as_nanos();
+        let place = |n| sampled_at(n).as_nanos() % period;
+        for part in 0..10 {
+            let is_in = |at: &u64| (period * part / 10..period * (part + 1) / 10).contains(at);
+            let found = (0..100).map(place).filter(is_in).count();
+            assert!((9..=11).contains(&found), "{part}: {found}");
+        }
+        assert!((0..100).all(|n| sampled_at(n + 1) > sampled_at(n)));
+    }
 
     #[test]
     fn connections_that_ended_early_are_counted_only_if_there_are_several() {
