@@ -1,7 +1,7 @@
 //! `top` on a terminal created by `script(1)`.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -136,12 +136,19 @@ fn without_a_terminal_top_records_until_it_is_told_to_end() -> Tested {
     let (_client, port) = download()?;
     let mut top = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     top.args(["top", "--interval", "100ms", "--record"]).arg(&file);
-    let mut top = Terminal(top.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
+    top.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut top = Terminal(top.spawn()?);
     let end = format!("127.0.0.1:{port}");
     let recorded = || fs::read_to_string(&file).unwrap_or_default().matches(&end).count();
     // Each of the connection's ends has a line, with both addresses.
     wait_for("two readings", || (recorded() > 4).then_some(()))?;
     Signal::TERMINATE.send(top.0.id());
     assert!(!top.0.wait()?.success());
+    let mut said = String::new();
+    top.0.stderr.take().expect("a pipe").read_to_string(&mut said)?;
+    let name = file.display();
+    assert!(said.starts_with(&format!("recording to {name}; Ctrl-C ends\n")), "{said}");
+    let end = format!("readings in {name}; read them with: sweetspot diagnose --tcpinfo {name}\n");
+    assert!(said.ends_with(&end), "{said}");
     Ok(())
 }

@@ -207,7 +207,7 @@ pub fn text(
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
-        line.chars().take(width.into()).collect::<String>()
+        cut(line, width.into())
     };
     let limit = format!("limited by ({interval})");
     let mut lines = vec![line(&|column| column.heading_in(order), &limit)];
@@ -223,7 +223,16 @@ pub fn text(
     lines.join("\n")
 }
 
-/// `text` padded or cut to the width of its column, and a space.
+/// `line` in `width` characters; an ellipsis marks a cut.
+fn cut(line: String, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line;
+    }
+    let kept = line.chars().take(width.saturating_sub(1));
+    kept.chain(['…']).take(width).collect()
+}
+
+/// `text` in the width of its column, and a space.
 fn fit(column: &TableColumn, text: &str) -> String {
     let width = usize::from(column.width);
     let cut: String = text.chars().take(width).collect();

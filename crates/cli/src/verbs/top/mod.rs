@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::ENOUGH_INTERVALS;
 use sweetspot_linux::clock;
+use sweetspot_system::Interruption;
 use sweetspot_units::Duration;
 
 use self::order::SortOrder;
@@ -143,13 +144,20 @@ pub fn run(arguments: TopArguments) -> Ending {
     print(host, &arguments)
 }
 
-/// Records without a display, until a signal ends the program.
+/// Records without a display, until a signal comes.
 fn record_only(mut host: Readings, interval: Duration) -> Ending {
+    let mut interruption = Interruption::hold()?;
     let mut table = ConnectionList::default();
+    host.recording().inspect(|recording| recording.tell_begin());
     loop {
         let due = clock::now() + interval;
         host.all(&mut table)?;
-        clock::sleep_until(due);
+        while clock::now() < due {
+            if let Some(code) = interruption.wait_until(due)? {
+                host.recording().inspect(|recording| recording.tell_end());
+                return Ok(ExitCode::from(code));
+            }
+        }
     }
 }
 

@@ -26,6 +26,10 @@ impl Readings {
         Readings { host, recording, busiest: Vec::new(), due: Time::ZERO }
     }
 
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
     /// Whether connections of this process's network namespace are read.
     pub fn is_own_namespace(&self) -> bool {
         self.host.is_own()

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use sweetspot_diagnose::recorded;
+use sweetspot_diagnose::{counted, recorded};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_program::print::{Shown, system};
 use sweetspot_units::Time;
@@ -14,6 +14,7 @@ use sweetspot_watch::sample;
 pub struct Recording {
     path: PathBuf,
     file: BufWriter<File>,
+    readings: u64,
 }
 
 impl Recording {
@@ -29,13 +30,23 @@ impl Recording {
             };
             format!("--record {}: {}; {step}", path.shown(), system(&error))
         })?;
-        Ok(Recording { path: path.to_owned(), file: BufWriter::new(file) })
+        Ok(Recording { path: path.to_owned(), file: BufWriter::new(file), readings: 0 })
     }
 
     /// Adds the reading of `connections` at `now`, and flushes it.
     pub fn write(&mut self, now: Time, connections: &[DiagConnection]) -> Result<(), String> {
+        self.readings += 1;
         self.try_write(now, connections)
             .map_err(|error| format!("--record {}: {}", self.path.shown(), system(&error)))
+    }
+
+    pub fn tell_begin(&self) {
+        note!("recording to {}; Ctrl-C ends", self.path.shown());
+    }
+
+    pub fn tell_end(&self) {
+        let (readings, file) = (counted(self.readings, "reading", "readings"), self.path.shown());
+        note!("{readings} in {file}; read them with: sweetspot diagnose --tcpinfo {file}");
     }
 
     fn try_write(&mut self, now: Time, connections: &[DiagConnection]) -> io::Result<()> {

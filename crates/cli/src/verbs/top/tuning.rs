@@ -8,6 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use sweetspot_control::TuneEventKind;
+use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::Side;
 use sweetspot_linux::signals::{Signal, unblock_on_exec};
 use sweetspot_units::{Bytes, Rate};
@@ -22,7 +23,17 @@ const READINGS: usize = 10;
 const UNKNOWN_CAPACITY: &str =
     "not tuned: a pacing rate needs the path's capacity, which no standing queue has shown so far";
 
-/// A connection that is, or was, tuned from this table.
+/// Why a connection that sends over a path of unknown capacity is not tuned: its present limit, if that is not the path.
+fn untunable(limit: Class) -> String {
+    match limit {
+        Class::ReceiverWindow | Class::ReceiverApplication | Class::SenderWindow => {
+            format!("not tuned: the {limit} limits it, not the path")
+        }
+        _ => UNKNOWN_CAPACITY.to_owned(),
+    }
+}
+
+/// A connection that is, or was, tuned from here.
 pub struct TunedHere {
     /// The socket's cookie.
     pub cookie: u64,
@@ -46,7 +57,7 @@ impl TunedHere {
         )?;
         let sends = row.side() == Side::Sender && row.rate() > Rate::ZERO;
         if sends && row.sweet_spot().is_none() {
-            return Err(UNKNOWN_CAPACITY.to_owned());
+            return Err(untunable(row.period().named().cause));
         }
         let start = || -> io::Result<(Child, TempDir)> {
             let directory = tempfile::tempdir()?;
@@ -181,6 +192,13 @@ mod tests {
             Some("held, pacing rate 95 Mbit/s: others".to_owned())
         );
         assert_eq!(words(""), None);
+    }
+
+    #[test]
+    fn a_limit_that_is_not_the_paths_is_why_a_connection_is_not_tuned() {
+        let window = untunable(Class::ReceiverWindow);
+        assert_eq!(window, "not tuned: the receiver's window limits it, not the path");
+        assert!(untunable(Class::Transport).contains("needs the path's capacity"));
     }
 
     #[test]

@@ -64,7 +64,7 @@ space, f    freeze or resume
 Up, Down    mark a connection; Enter opens it
 ↑ ↓         mostly sending, mostly receiving
 Mbit/s      payload in the last interval
-RTT ms      the shortest if data pauses; ≤ if it may pause
+RTT ms      the last; the shortest if data pauses; ≤ at most
 window      the peer's, or our own if we receive
 cwnd        congestion window; retrans: retransmissions
 past        the last ten readings, on wide screens
