@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 use sweetspot_trace::flow::Deliveries;
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::capture::Classifier;
 use crate::joined::Joined;
@@ -46,6 +46,9 @@ pub struct Flow {
     /// Whether `goodput_bps` is the rate while data was in flight.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub goodput_is_while_sending: bool,
+    /// The most in flight where a window above TCP limited it, as of HTTP/2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_above_tcp_bytes: Option<u64>,
     /// Payload.
     pub bytes: u64,
     /// Retransmitted segments.
@@ -258,6 +261,7 @@ impl Flow {
             bytes: evidence.bytes.get(),
             retransmitted_segments: evidence.retransmitted.unwrap_or(0),
             counts_retransmissions: evidence.retransmitted.is_some(),
+            window_above_tcp_bytes: evidence.granted.map(Bytes::get),
             expected_gain_bps: verdict.gain.map(Rate::as_f64),
             fix: verdict.fix.clone(),
             remarks: Vec::new(),
@@ -279,8 +283,6 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_units::Bytes;
-
     use super::*;
 
     fn flow(class: Class, evidence: &Evidence) -> Flow {

@@ -83,6 +83,7 @@ fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
     );
     // 40 segments per round trip.
     assert!(flow.verdict.words.contains("58,400 bytes were in flight"), "{}", flow.verdict.words);
+    assert_eq!(flow.window_above_tcp_bytes, Some(58_400));
     assert!(flow.fix.contains("SETTINGS_INITIAL_WINDOW_SIZE"), "{}", flow.fix);
     let allowed = flow.verdict.allowed_bps.unwrap();
     assert!(allowed >= flow.goodput_bps * 0.95, "{allowed} of {}", flow.goodput_bps);

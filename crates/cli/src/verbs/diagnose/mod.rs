@@ -76,7 +76,8 @@ Classes in JSON (class, cause, limits), and their names in the text:
   sender_window         sender's buffer
   bandwidth             path at capacity
   application           application: the sending one has nothing to send
-  waiting_for_peer      waiting for the peer: its next request or answer
+  waiting_for_peer      waiting for the peer: its next request or answer, or a
+                        \"window above TCP\" of its protocol
   idle                  idle: neither side has anything to send
   pacing                pacing: SO_MAX_PACING_RATE
   stalled               stalled: retransmissions get no answer
@@ -98,6 +99,8 @@ Members of --json:
     rtt_smoothed_s     instead of the median, if it is of one reading
     goodput_is_while_sending
                        true for one reading: no rate over time is known
+    window_above_tcp_bytes
+                       the most in flight, where such a window limited it
     expected_gain_bps  the most that the fix can gain, if known
     fix, remarks       the fix, and further findings
     zero_windows       times that the receiver closed its window
@@ -108,6 +111,7 @@ Members of --json:
     simulated          the transfer as the simulator ran it
   flows_left_out, packets, tcp_segments, remarks
                      counts and remarks on the whole
+For a directory: captures, each with file and these members, or error.
 With --follow, each second has one line with at_s, connections_total,
 lost_packets and connections; the object above is the last line.";
 
@@ -387,6 +391,7 @@ mod tests {
             "shared_path",
             "facts",
             "path",
+            "window_above_tcp_bytes",
             "joined",
             "simulated",
         ];
