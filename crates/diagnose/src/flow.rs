@@ -171,19 +171,22 @@ impl Flow {
     /// The shares of its time in words. For a live connection's receiver, unknown time is called the sender's or the path's.
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {
-            Class::Unknown if self.is_by_receiver() && self.evidence.window.is_some() => {
-                SENDER_OR_PATH
-            }
+            Class::Unknown if self.is_beyond_receiver() => SENDER_OR_PATH,
             Class::WaitingForPeer if self.evidence.granted.is_some() => WINDOW_ABOVE_TCP,
             class => class.words(),
         })
     }
 
-    /// Its limit in at most 14 characters, for a table.
+    /// Whether its unknown time is the sender's or the path's.
+    fn is_beyond_receiver(&self) -> bool {
+        self.is_by_receiver() && self.evidence.window.is_some()
+    }
+
+    /// Its limit in 14 characters at most, for a table.
     pub fn brief(&self) -> &'static str {
         match self.verdict.cause {
-            Class::WaitingForPeer if self.evidence.granted.is_some() => "wnd above TCP",
-            cause => cause.brief(),
+            Class::Unknown if self.is_beyond_receiver() => SENDER_OR_PATH,
+            cause => brief(cause, self.evidence.granted.is_some()),
         }
     }
 
@@ -258,10 +261,10 @@ impl Flow {
             rtt_smoothed_s: rtt.filter(|_| evidence.rtt_is_smoothed),
             goodput_bps: evidence.goodput.as_f64(),
             goodput_is_while_sending: evidence.is_one_reading,
+            window_above_tcp_bytes: evidence.granted.map(Bytes::get),
             bytes: evidence.bytes.get(),
             retransmitted_segments: evidence.retransmitted.unwrap_or(0),
             counts_retransmissions: evidence.retransmitted.is_some(),
-            window_above_tcp_bytes: evidence.granted.map(Bytes::get),
             expected_gain_bps: verdict.gain.map(Rate::as_f64),
             fix: verdict.fix.clone(),
             remarks: Vec::new(),
@@ -278,6 +281,14 @@ impl Flow {
             simulated: None,
             verdict,
         }
+    }
+}
+
+/// The name of a limit in 14 characters at most; `is_granted` if a window above TCP makes it wait for its peer.
+pub(crate) fn brief(cause: Class, is_granted: bool) -> &'static str {
+    match cause {
+        Class::WaitingForPeer if is_granted => "wnd above TCP",
+        cause => cause.brief(),
     }
 }
 

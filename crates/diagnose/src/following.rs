@@ -8,6 +8,7 @@ use sweetspot_trace::flow::{Connection, Deliveries, Table, Vantage};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::capture::{shows_at_once, spans_rounds};
+use crate::flow::brief;
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
 /// A connection's activity since the last sample.
@@ -30,7 +31,10 @@ pub struct RecentFlow {
     pub limited_by: Class,
     /// That limit's share of the time.
     pub share_of_time: f64,
-    /// The capture began in mid-connection, too recently to know the limit: `limited_by` is unknown.
+    /// The same in 14 characters at most, for a table.
+    #[serde(skip)]
+    pub brief: &'static str,
+    /// The capture joined it in mid-connection, too short a time ago to know its limit: `limited_by` is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub measuring: bool,
 }
@@ -39,6 +43,8 @@ pub struct RecentFlow {
 #[derive(Debug, Clone, Copy)]
 struct Earlier {
     acked: u64,
+    /// Whether it waited for a window above TCP.
+    is_granted: bool,
     limits: Limits,
 }
 
@@ -102,6 +108,10 @@ impl Following {
         };
         let fresh = before.map_or(limits, |before| limits.since(&before.limits));
         let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
+        let is_granted = evidence.as_ref().map_or_else(
+            || before.is_some_and(|before| before.is_granted),
+            |evidence| evidence.granted.is_some(),
+        );
         let limited_by = match evidence {
             // A limit that does not account for the rate is not reported here either.
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
@@ -112,7 +122,7 @@ impl Following {
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let from = since.map(|since| since.max(connection.begun)).filter(|from| now > *from);
         let rate = from.map(|from| (carried / now.since(from)).as_f64());
-        seen.insert(key, Earlier { acked, limits });
+        seen.insert(key, Earlier { acked, is_granted, limits });
         let trips = stream.round_trips();
         let shows_all = trips.vantage() != Vantage::Unknown;
         RecentFlow {
@@ -123,6 +133,7 @@ impl Following {
             bytes: acked,
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
+            brief: brief(limited_by, is_granted),
             share_of_time: crate::limits::rounded(shown.share(limited_by)),
             measuring,
         }

@@ -99,6 +99,9 @@ fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
         return Ok(());
     }
     assert!(!said.contains("no such device"), "{said}");
+    // It is down.
+    let table = String::from_utf8(output.stdout)?;
+    assert!(table.contains("note: no TCP packets passed follow0 in 0."), "{table}");
     Ok(())
 }
 

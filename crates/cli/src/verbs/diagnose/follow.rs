@@ -19,7 +19,7 @@ use sweetspot_watch::{MEASURING, NamespaceConnections};
 use super::followed::{Followed, PATIENCE};
 use super::{DiagnoseArguments, show};
 use crate::verbs::Ending;
-use sweetspot_program::print::{clear_screen, out_while_read};
+use sweetspot_program::print::{Shown, clear_screen, out_while_read};
 
 /// Interval between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -94,7 +94,13 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             reading.take(record);
         })?;
     }
-    let report = reading.report(None);
+    let mut report = reading.report(None);
+    if matches!(followed, Followed::Device { .. }) && report.tcp_segments == Some(0) {
+        // The last remark advises on a file without TCP.
+        report.remarks.pop();
+        let time = clock::now().since(begun).as_secs_f64();
+        report.remarks.push(format!("no TCP packets passed {} in {time:.1} s", what.shown()));
+    }
     if arguments.json {
         out!("{}", serde_json::to_string(&report)?);
     } else {
@@ -144,6 +150,9 @@ fn heading() -> String {
 /// The table without its heading.
 fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     let mut lines: Vec<String> = flows.iter().take(rows).map(line).collect();
+    if lines.is_empty() {
+        lines.push("no connections".to_owned());
+    }
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
         lines.push(format!("{} (--flows N)", counted(left, "more connection", "more connections")));
@@ -163,7 +172,7 @@ fn line(flow: &RecentFlow) -> String {
     let limit = match percent(flow.share_of_time) {
         _ if flow.measuring => MEASURING.to_owned(),
         0.0 => "-".to_owned(),
-        share => format!("{share:.0} % {}", flow.limited_by),
+        share => format!("{share:.0} % {}", flow.brief),
     };
     let [source, destination] =
         [flow.source, flow.destination].map(|end| show::end(end, END_WIDTH));
@@ -188,6 +197,7 @@ mod tests {
             bytes: 0,
             retransmitted_segments: 0,
             limited_by: Class::Unknown,
+            brief: Class::Unknown.brief(),
             share_of_time: 0.0,
             measuring: false,
         };
@@ -195,7 +205,7 @@ mod tests {
             |flow: &RecentFlow| line(flow).split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
         assert_eq!(words(&flow), "- - -");
         let goodput_bps = Some(0.0);
-        let later = RecentFlow { share_of_time: 0.5, limited_by: Class::Idle, goodput_bps, ..flow };
+        let later = RecentFlow { share_of_time: 0.5, brief: "idle", goodput_bps, ..flow };
         assert_eq!(words(&later), "0.00 - 50 % idle");
         assert_eq!(words(&RecentFlow { measuring: true, ..later }), "0.00 - measuring");
     }

@@ -113,7 +113,10 @@ Members of --json:
                      counts and remarks on the whole
 For a directory: captures, each with file and these members, or error.
 With --follow, each second has one line with at_s, connections_total,
-lost_packets and connections; the object above is the last line.";
+lost_packets and connections; the object above is the last line.
+
+Tables shorten names; sweetspot top --help lists them. In the table of --follow,
+- is a rate in the first second, or a round trip that no packet has shown yet.";
 
 /// Find the limit of a connection, its cause and its fix
 ///
@@ -388,10 +391,10 @@ mod tests {
         let rare = [
             "rtt_smoothed_s",
             "goodput_is_while_sending",
+            "window_above_tcp_bytes",
             "shared_path",
             "facts",
             "path",
-            "window_above_tcp_bytes",
             "joined",
             "simulated",
         ];

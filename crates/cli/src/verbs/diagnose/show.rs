@@ -70,7 +70,7 @@ fn table(flows: &[Flow]) -> Vec<String> {
             [Bytes::new(flow.bytes).to_string(), format!("{:.2}", flow.goodput_bps / 1e6)];
         let (share, cause) = (percent(flow.verdict.cause_share), flow.verdict.cause);
         let limit = match cause {
-            Class::Unknown => cause.to_string(),
+            Class::Unknown if flow.brief() == cause.brief() => cause.to_string(),
             _ => format!("{share:.0} % {}", flow.brief()),
         };
         line([&source, &destination, &bytes, &rate], &limit)
