@@ -227,11 +227,11 @@ fn receiver_window_fix(e: &Evidence) -> String {
 fn bandwidth_fix(e: &Evidence) -> String {
     if !e.paced && drops_without_queue(e) {
         return "If the rate is a policer's, ask the provider for more, or pace the sender just below it to avoid the losses \
-                (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would help."
+                (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would raise the rate."
             .to_owned();
     }
     if e.paced || (e.even && standing(e).is_none()) {
-        return "Only a faster path would help. If a shaper on the sender's own device (tc qdisc show) or the sending program \
+        return "Only a faster path would raise the rate. If a shaper on the sender's own device (tc qdisc show) or the sending program \
                 sets the rate, raise it there."
             .to_owned();
     }
@@ -242,14 +242,14 @@ fn bandwidth_fix(e: &Evidence) -> String {
     }
     match e.sweet_spot() {
         Some(window) if standing(e).is_some() => format!(
-            "Only a faster path would help. A window of {window} on the receiver, the {} times the RTT without the queue, keeps the rate \
-             and empties the queue (sweetspot tune).",
+            "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver, \
+             the {} times the RTT without the queue (sweetspot tune).",
             if e.shared.is_some() { "connection's rate" } else { "capacity" }
         ),
-        _ if standing(e).is_some() => "Only a faster path would help. An AQM at the bottleneck (fq_codel) would keep its queue \
+        _ if standing(e).is_some() => "Only a faster path would raise the rate. An AQM at the bottleneck (fq_codel) would keep its queue \
                                        short."
             .to_owned(),
-        _ => "Only a faster path would help.".to_owned(),
+        _ => "Only a faster path would raise the rate.".to_owned(),
     }
 }
 

@@ -96,7 +96,8 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             applications(shares, "by the receiver's")
         ),
         Class::Idle if e.is_sampled && e.bytes == Bytes::ZERO => format!(
-            "{percent} % of the time idle: no data moved while it was watched, and neither program had anything to send."
+            "{percent} % of the time idle: no data moved for {}, and neither program had anything to send.",
+            e.lasted
         ),
         Class::Idle => format!(
             "{}: neither side had anything to send, between transfers or after the last.",
