@@ -4,11 +4,12 @@
 use std::ops::RangeInclusive;
 
 use sweetspot_advise::window::{
-    CrossKind, CrossShare, TriedWindow, TriedWindows, WindowQuestion, advise,
+    CrossKind, CrossShare, STEADY_LOSSES, TriedWindow, TriedWindows, WindowQuestion, advise,
 };
-use sweetspot_scenario::{Engine, Outcome, Scenario, TransferOutcome};
+use sweetspot_scenario::{Engine, Outcome, Scenario, Tcp, TransferOutcome};
 use sweetspot_sizing::Sizing;
 use sweetspot_statistics::{mean, squared_error};
+use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
 use crate::run::{goodput, run_all, with_sizing};
@@ -27,15 +28,13 @@ const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Number of losses that a run measures, if losses are the limit.
 const MEASURED_LOSSES: f64 = 10.0;
-/// Maximum measured time for that: rarer losses matter less.
+/// Maximum measured time for that elsewhere: rarer losses matter less.
 const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
 /// Minimum time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
 /// Recoveries to wait before measuring. Slow start leaves a window that is too large or too small; the first recovery still
 /// depends on that, the second does not.
 const SETTLING_RECOVERIES: f64 = 2.0;
-/// Number of recoveries that a run measures, so that a window with occasional losses has its share of losses and recoveries.
-const MEASURED_RECOVERIES: f64 = 4.0;
 /// The access links' rate relative to the path's, so that bursts reach the bottleneck as bursts. It is at least a scenario's
 /// default.
 const ACCESS_RATIO: f64 = 10.0;
@@ -43,7 +42,7 @@ const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
 /// The seeds for `count` windows: fewer if the runs take long.
 pub fn seeds(question: &WindowQuestion, count: usize) -> RangeInclusive<u64> {
-    let affordable = USUAL_PACKETS / (packets_of_a_run(question) * count as f64);
+    let affordable = USUAL_PACKETS / (Plan::of(question).packets() * count as f64);
     1..=(affordable as u64).clamp(FEWEST_SEEDS, SEEDS)
 }
 
@@ -54,62 +53,73 @@ pub fn runs(question: &WindowQuestion, count: usize) -> usize {
 
 /// Number of data packets in these simulations, including cross traffic: a measure of work that is the same on every machine.
 pub fn packets(question: &WindowQuestion, count: usize) -> f64 {
-    packets_of_a_run(question) * runs(question, count) as f64
+    Plan::of(question).packets() * runs(question, count) as f64
 }
 
-fn packets_of_a_run(question: &WindowQuestion) -> f64 {
-    let seconds = (settling(question) + duration(question)).as_secs_f64();
-    packets_per_second(question) * seconds
+/// The times of a run, and its load.
+struct Plan {
+    settling: Duration,
+    measured: Duration,
+    /// On the link. With cross traffic it may be full; without it, loss may limit the transfer.
+    packets_per_second: f64,
 }
 
-/// The time in which a window that fills the path recovers `count` times from a loss.
-fn recoveries(question: &WindowQuestion, count: f64) -> Duration {
-    let window = packets_per_second(question) * question.rtt.as_secs_f64();
-    let once = question.congestion.recovery(window, question.rtt);
-    once.scaled(count).min(MAX_FOR_LOSSES)
-}
+impl Plan {
+    fn of(question: &WindowQuestion) -> Plan {
+        let per_second = |rate: Rate| rate.as_f64() / 8.0 / question.mtu.as_f64();
+        let closed = advise(question).ok();
+        let own = closed.as_ref().and_then(|closed| closed.recommended.rate);
+        let own = per_second(own.unwrap_or(question.rate));
+        let packets_per_second =
+            if question.cross.is_none() { own } else { per_second(question.rate) };
+        let window = packets_per_second * question.rtt.as_secs_f64();
+        let recovery = question.congestion.recovery(window, question.rtt);
+        let recoveries = |count| recovery.scaled(count).min(MAX_FOR_LOSSES);
+        // Where loss sets the rate, only losses bring the window to its steady state, however rare they are.
+        let is_limited = closed.is_some_and(|closed| closed.loss_limited);
+        let most = if is_limited { f64::INFINITY } else { MAX_FOR_LOSSES.as_secs_f64() };
+        let losses = |count: f64| match question.random_loss() {
+            None => Duration::ZERO,
+            Some(loss) => Duration::from_secs_f64((count / (loss.get() * own)).min(most)),
+        };
+        let first = if is_limited { losses(SETTLING_RECOVERIES) } else { Duration::ZERO };
+        let settling = recoveries(SETTLING_RECOVERIES).max(SETTLING_TIME).max(first);
+        let round_trips = (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED);
+        let measured = round_trips.max(recoveries(STEADY_LOSSES)).max(losses(MEASURED_LOSSES));
+        Plan { settling, measured, packets_per_second }
+    }
 
-fn settling(question: &WindowQuestion) -> Duration {
-    recoveries(question, SETTLING_RECOVERIES).max(SETTLING_TIME)
+    fn packets(&self) -> f64 {
+        self.packets_per_second * (self.settling + self.measured).as_secs_f64()
+    }
 }
 
 fn access_rate(question: &WindowQuestion) -> Rate {
     question.rate.scaled(ACCESS_RATIO).max(MIN_ACCESS)
 }
 
-/// Packets per second on the link. With cross traffic it may be full; without it, loss may limit the transfer.
-fn packets_per_second(question: &WindowQuestion) -> f64 {
-    let alone = || advise(question).ok()?.recommended.rate;
-    let rate = question.cross.map_or_else(alone, |_| None).unwrap_or(question.rate);
-    rate.as_f64() / 8.0 / question.mtu.as_f64()
-}
-
-fn duration(question: &WindowQuestion) -> Duration {
-    let round_trips = (question.rtt * MEASURED_ROUND_TRIPS).clamp(MIN_MEASURED, MAX_MEASURED);
-    let round_trips = round_trips.max(recoveries(question, MEASURED_RECOVERIES));
-    match question.random_loss() {
-        None => round_trips,
-        Some(loss) => {
-            let seconds = MEASURED_LOSSES / (loss.get() * packets_per_second(question));
-            let seconds = seconds.min(MAX_FOR_LOSSES.as_secs_f64());
-            round_trips.max(Duration::from_secs_f64(seconds))
-        }
-    }
-}
-
-/// The scenario: hosts with Linux's 52 bytes of headers, and a drop-tail buffer in bytes.
-fn scenario(question: &WindowQuestion) -> Result<Scenario, StudyError> {
+/// The scenario: hosts with Linux's 52 bytes of headers, whose own limits leave windows up to `largest` alone, and a drop-tail buffer
+/// in bytes.
+fn scenario(
+    question: &WindowQuestion,
+    plan: &Plan,
+    largest: Bytes,
+) -> Result<Scenario, StudyError> {
+    let scale = WindowScale::for_window(largest)?.bits();
     let path = format!(
         "title = \"windows tried\"\nwarmup = \"{}ms\"\nduration = \"{}ms\"\n\n[path]\nrate = \"{}bit/s\"\n\
-         access_rate = \"{}bit/s\"\nrtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\n\n",
-        settling(question).as_secs_f64() * 1e3,
-        duration(question).as_secs_f64() * 1e3,
+         access_rate = \"{}bit/s\"\nrtt = \"{}us\"\nbuffer = \"{}B\"\npacket = \"{}B\"\nloss = {}\n\n[tcp]\nflavour = \"linux\"\n\
+         send_buffer = \"unlimited\"\nmax_window = \"{}B\"\nwindow_scale = {}\n\n",
+        plan.settling.as_secs_f64() * 1e3,
+        plan.measured.as_secs_f64() * 1e3,
         question.rate.bits_per_second(),
         access_rate(question).bits_per_second(),
         question.rtt.as_secs_f64() * 1e6,
         question.buffer.unwrap_or(Bytes::ZERO).max(question.mtu * 2).get(),
         question.mtu.get(),
         question.loss.unwrap_or(Probability::ZERO).get(),
+        largest.get(),
+        u64::from(scale).max(Tcp::LINUX.window_scale),
     );
     let cross = question.cross.map(|cross| cross_traffic(question, cross).0);
     let cross = cross.map_or(String::new(), |cross| format!("[[cross]]\n{cross}\n"));
@@ -190,10 +200,12 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     seeds: RangeInclusive<u64>,
     workers: Workers,
 ) -> Result<TriedWindows, StudyError> {
-    let without_window = scenario(question)?;
     let mut windows = windows.to_vec();
     windows.sort();
     windows.dedup();
+    let plan = Plan::of(question);
+    let largest = windows.last().copied().unwrap_or_default();
+    let without_window = scenario(question, &plan, largest)?;
     let seeded = |window: &Bytes| {
         let sized = with_sizing(&without_window, Sizing::Fixed(Volume::Bytes(*window)));
         seeds.clone().map(move |seed| Scenario { seed, ..sized.clone() })
@@ -222,8 +234,8 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     Ok(TriedWindows {
         windows: tried,
         seeds: count as u64,
-        settling: settling(question),
-        measured: duration(question),
+        settling: plan.settling,
+        measured: plan.measured,
         access_rate: access_rate(question),
         cross,
     })

@@ -164,3 +164,33 @@ fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
     assert!(just.loss > 5.0 * 1e-5 && twice.loss < 5.0 * 1e-5, "{tried:?}");
     assert!(just.rate.as_f64() < 0.9 * twice.rate.as_f64(), "{tried:?}");
 }
+
+/// 750 Mbit/s x 200 ms are 18.75 MB. Linux's defaults would stop at a send buffer of 4 MiB and a receive window of 16 MiB. 17.2 MB per RTT are
+/// 688 Mbit/s of payload, 1448 of 1500 B, so 712.7 Mbit/s on the link.
+#[test]
+fn only_the_window_tried_limits_the_hosts() {
+    let question = WindowQuestion {
+        rate: Rate::from_mbit_per_second(750),
+        rtt: Duration::from_millis(200),
+        mtu: Bytes::new(1500),
+        ..question(None, 18_750_000)
+    };
+    let window = Bytes::new(17_200_000);
+    let tried = try_windows(&Simulator, &question, &[window], 1..=1, Workers::ONE);
+    let tried = tried.expect("a path that can be run");
+    assert!((hold(&tried).rate.as_f64() / 712.7e6 - 1.0).abs() < 0.01, "{tried:?}");
+}
+
+/// 1 Gbit/s x 80 ms with a loss of 1e-6 loses a packet in a million. Two losses to settle and ten measured are 12 million packets.
+#[test]
+fn where_loss_limits_the_rate_no_cap_leaves_a_run_with_too_few_losses() {
+    let question = WindowQuestion {
+        rate: Rate::from_mbit_per_second(1000),
+        rtt: Duration::from_millis(80),
+        loss: Some(Probability::new(1e-6).expect("a share")),
+        mtu: Bytes::new(1500),
+        ..question(None, 10_000_000)
+    };
+    let of_a_run = packets(&question, 12) / runs(&question, 12) as f64;
+    assert!((of_a_run / 12e6 - 1.0).abs() < 1e-6, "{of_a_run}");
+}

@@ -45,7 +45,9 @@ impl WindowAdvice {
     }
 
     fn held(&self) -> String {
-        let window = format!("{} {}", size(self.recommended.window), self.per_connection());
+        let or_more = if self.is_any_larger_as_fast() { " or more" } else { "" };
+        let window =
+            format!("{}{or_more} {}", size(self.recommended.window), self.per_connection());
         match self.polite() {
             Some((polite, free)) => {
                 format!("{window}. To take only the free {free}, use {polite} instead")
@@ -54,8 +56,17 @@ impl WindowAdvice {
         }
     }
 
-    /// The largest simulated window with a rate up to the rate that other flows leave free, and this free rate; `None` if they
-    /// yield nothing to the recommended window.
+    /// Whether loss, not the window, limits the rate with the recommended window and all larger ones simulated.
+    fn is_any_larger_as_fast(&self) -> bool {
+        let hold = self.recommended.window;
+        self.loss_limited
+            && self.simulated.as_ref().is_some_and(|simulated| {
+                simulated.windows.iter().all(|tried| tried.as_fast || Some(tried.window) < hold)
+            })
+    }
+
+    /// The largest window simulated that takes no more than other flows leave, and the rate that they leave; `None` if they yield nothing
+    /// to the recommended one.
     fn polite(&self) -> Option<(Bytes, Rate)> {
         let q = &self.question;
         let cross = q.cross.filter(|cross| cross.kind != CrossKind::Udp)?;
@@ -153,12 +164,17 @@ impl WindowAdvice {
             // The nearest window that was tried, which is not exactly half.
             Some(simulated) => {
                 let full = simulated.uncertain().unwrap_or(full);
-                match simulated.near_half() {
-                    None => format!("{full}{whose}, {queue}; no smaller window was simulated"),
-                    Some(tried) => {
-                        format!("{full}{whose}, {queue}; {} gives {}", tried.window, tried.rate)
-                    }
-                }
+                let limit = match self.loss_limited && simulated.none_bound() {
+                    true => "; loss, not the window, limits it",
+                    false => "",
+                };
+                let closed = self.closed_form.map(|rate| format!("; the closed form gives {rate}"));
+                let closed = closed.unwrap_or_default();
+                let smaller = match simulated.near_half() {
+                    None => "no smaller window was simulated".to_owned(),
+                    Some(tried) => format!("{} gives {}", tried.window, tried.rate),
+                };
+                format!("{full}{whose}, {queue}{limit}{closed}; {smaller}")
             }
             None => format!(
                 "{full}{} on the wire{}, {queue}; half the window: {}",

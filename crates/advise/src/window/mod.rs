@@ -13,7 +13,7 @@ mod situation;
 pub use cross::{CrossKind, CrossShare};
 pub use lossy::FillsPath;
 pub use settings::WindowSettings;
-pub use simulated::{TriedWindow, TriedWindows};
+pub use simulated::{STEADY_LOSSES, TriedWindow, TriedWindows};
 
 use sweetspot_theory::path::saturation::SweetSpot;
 pub use sweetspot_theory::reno::response::LossResponse;
@@ -133,6 +133,8 @@ pub struct WindowAdvice {
     pub formulas: Vec<Formula>,
     /// Results of windows tried in the simulator. If present, they decide the recommendation.
     pub simulated: Option<TriedWindows>,
+    /// The closed form's rate with the recommended window under loss, if it lies outside of the simulated rate's 95 % interval.
+    pub closed_form: Option<Rate>,
 }
 
 /// More bytes than any path or router holds.
@@ -268,5 +270,6 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         assumptions: s.assumptions(connections),
         formulas: explain::formulas(s, Some(window))?,
         simulated: None,
+        closed_form: None,
     })
 }

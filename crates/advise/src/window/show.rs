@@ -181,6 +181,8 @@ impl WindowAdvice {
             json!({"loss_rate": fills.loss, "connections": fills.connections, "bbr": fills.bbr})
         });
         out.insert("fills_path".into(), json!(fills));
+        let closed = self.closed_form.map(Rate::bits_per_second);
+        out.insert("closed_form_bps".into(), json!(closed));
         out.insert("congestion".into(), self.question.congestion.to_string().into());
         out.insert("simulated".into(), self.simulated.as_ref().map_or(Value::Null, simulated_json));
         let s = &self.settings;

@@ -1,8 +1,8 @@
 use sweetspot_statistics::student_t;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::situation::Situation;
-use super::{CrossKind, WindowAdvice, WindowChoice, WindowSettings, explain};
+use super::{CrossKind, WindowAdvice, WindowChoice, WindowQuestion, WindowSettings, explain};
 use crate::AdviceError;
 use crate::limit::LARGEST_WINDOW;
 
@@ -42,7 +42,10 @@ pub struct TriedWindow {
     pub loss: f64,
 }
 
-/// The number of windows to try.
+/// Minimum number of losses in a run whose rate is that of the steady state: with fewer, the start decides, and all seeds share it.
+pub const STEADY_LOSSES: f64 = 4.0;
+
+/// Number of windows to try.
 const WINDOW_STEPS: usize = 12;
 /// Windows within this distance of half or twice the size count as "about" that size, in doublings.
 const ABOUT: f64 = 0.5;
@@ -69,7 +72,18 @@ impl TriedWindows {
         Some(tried.rate_error.scaled(t))
     }
 
-    /// The tried window nearest to half of the recommended one, if it is smaller than the recommended one.
+    /// The random losses in a run of `tried`, on average.
+    fn losses_in_a_run(&self, tried: &TriedWindow, q: &WindowQuestion) -> f64 {
+        let packets = tried.rate.as_f64() / 8.0 / q.mtu.as_f64() * self.measured.as_secs_f64();
+        packets * q.random_loss().map_or(0.0, Probability::get)
+    }
+
+    /// Whether no window tried was small enough to lower the rate.
+    pub(super) fn none_bound(&self) -> bool {
+        self.windows.iter().all(|tried| tried.as_fast)
+    }
+
+    /// The window nearest to half of the recommended one, if a smaller one was tried.
     pub(super) fn near_half(&self) -> Option<&TriedWindow> {
         let hold = self.hold()?.window;
         let nearest = self.nearest(hold / 2)?;
@@ -157,6 +171,13 @@ impl WindowAdvice {
     /// If TCP cannot have such a large window.
     pub fn decided_by(mut self, simulated: TriedWindows) -> Result<WindowAdvice, AdviceError> {
         let Some(hold) = simulated.hold().copied() else { return Ok(self) };
+        let losses = simulated.losses_in_a_run(&hold, &self.question);
+        if self.loss_limited && losses < STEADY_LOSSES {
+            self.warnings.push(format!(
+                "closed form only: the simulated runs had {losses:.1} random losses each on average, too few for a steady state"
+            ));
+            return Ok(self);
+        }
         let choice = |name, rule, tried: Option<TriedWindow>| WindowChoice {
             name,
             rule,
@@ -184,6 +205,10 @@ impl WindowAdvice {
             Some(loss) => situation.fills_path(hold.rate, situation.best_under(loss)?)?,
             None => None,
         };
+        self.closed_form = match q.cross {
+            None => self.unlike(&simulated, &hold, &situation)?,
+            Some(_) => None,
+        };
         self.loss_limited = self.fills_path.is_some();
         self.peaks_overflow = false;
         self.formulas = explain::formulas(&situation, None)?;
@@ -210,5 +235,21 @@ impl WindowAdvice {
         ));
         self.simulated = Some(simulated);
         Ok(self)
+    }
+
+    /// The closed form's rate with the window of `hold`, if it lies outside of the simulated rate's 95 % interval.
+    fn unlike(
+        &self,
+        simulated: &TriedWindows,
+        hold: &TriedWindow,
+        situation: &Situation,
+    ) -> Result<Option<Rate>, AdviceError> {
+        let q = &self.question;
+        let packets = hold.window.scaled(1.0 / q.payload_share());
+        let closed = situation.bounded_by_loss(q.congestion, packets)?;
+        Ok(closed.zip(simulated.interval(hold)).and_then(|(closed, half)| {
+            let difference = (closed.as_f64() - hold.rate.as_f64()).abs();
+            (difference > half.as_f64()).then_some(closed)
+        }))
     }
 }

@@ -362,3 +362,72 @@ fn a_search_that_ends_at_its_largest_window_says_so() {
     };
     assert!(why(600) && !why(300));
 }
+
+/// A path on which loss limits one flow.
+fn lossy_path() -> WindowQuestion {
+    WindowQuestion {
+        buffer: Some(Bytes::new(10_000_000)),
+        loss: Some("1e-6".parse().unwrap()),
+        ..question("1Gbit/s", "80ms")
+    }
+}
+
+fn runs_of(seconds: u64, windows: Vec<TriedWindow>) -> TriedWindows {
+    let measured = Duration::from_secs(seconds);
+    TriedWindows { windows, seeds: 3, measured, ..TriedWindows::default() }
+}
+
+/// 600 Mbit/s are 50,000 packets of 1500 B per second: a loss in 20 s, and four in 80 s.
+#[test]
+fn runs_with_too_few_losses_leave_the_closed_form() {
+    let closed = advise(&lossy_path()).unwrap();
+    assert!(closed.loss_limited);
+    let of = |seconds| {
+        let windows = vec![tried(5_000, 600_000, true), tried(10_000, 600_000, true)];
+        closed.clone().decided_by(runs_of(seconds, windows)).unwrap()
+    };
+    let few = of(60);
+    assert!(few.simulated.is_none() && few.recommended == closed.recommended);
+    assert!(few.warnings[0].contains("had 3.0 random losses each on average"), "{few:?}");
+    assert!(of(81).simulated.is_some() && of(81).warnings.is_empty());
+}
+
+/// Three seeds with a standard error of 1 Mbit/s: half of the 95 % interval are 4.303 Mbit/s, by Student's t with two degrees of freedom.
+#[test]
+fn a_closed_form_outside_of_the_simulated_interval_is_named() {
+    let q = lossy_path();
+    let closed = advise(&q).unwrap();
+    let window = closed.recommended.window.unwrap();
+    let rate = closed.recommended.rate.unwrap();
+    for (off_kbit, is_named) in [(4_200, false), (4_400, true)] {
+        let simulated = TriedWindow {
+            window,
+            rate: rate.saturating_sub(Rate::from_bits_per_second(off_kbit * 1000)),
+            rate_error: Rate::from_mbit_per_second(1),
+            ..tried(0, 0, true)
+        };
+        let advice = closed.clone().decided_by(runs_of(400, vec![simulated])).unwrap();
+        assert_eq!(advice.closed_form.is_some(), is_named, "{advice:?}");
+        let text = advice.text(false, 80).replace("\n          ", " ");
+        assert_eq!(text.contains(&format!("; the closed form gives {rate};")), is_named, "{text}");
+        assert_eq!(advice.json()["closed_form_bps"].is_u64(), is_named);
+    }
+}
+
+#[test]
+fn where_no_window_tried_binds_a_larger_one_is_as_good() {
+    let text = |fast: [bool; 3]| {
+        let windows = [5_000, 10_000, 20_000].into_iter().zip(fast);
+        let windows = windows.map(|(kb, fast)| tried(kb, 600_000, fast)).collect();
+        let advice = advise(&lossy_path()).unwrap().decided_by(runs_of(400, windows)).unwrap();
+        advice.text(false, 80).replace("\n          ", " ")
+    };
+    let limit = "loss, not the window, limits it";
+    let none_binds = text([true, true, true]);
+    assert!(none_binds.starts_with("window    5 MB or more per connection"), "{none_binds}");
+    assert!(none_binds.contains(limit) && none_binds.contains("no smaller window was simulated"));
+    // A smaller one does bind, or a larger one loses.
+    let smaller = text([false, true, true]);
+    assert!(smaller.starts_with("window    10 MB or more") && !smaller.contains(limit));
+    assert!(text([false, true, false]).starts_with("window    10 MB per connection"));
+}

@@ -176,7 +176,12 @@ fn verified(
     let seeds = seeds(&question, windows.len());
     let work = || try_windows(&counting, &question, &windows, seeds.clone(), workers);
     let tried = progress::while_it_runs(work, done, total, interrupted);
-    Ok(advice.decided_by(tried?)?)
+    let known = advice.warnings.len();
+    let advice = advice.decided_by(tried?)?;
+    for warning in &advice.warnings[known..] {
+        err!("sweetspot: {warning}");
+    }
+    Ok(advice)
 }
 
 fn warn(advice: &mut WindowAdvice, words: String) {
