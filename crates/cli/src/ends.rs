@@ -72,7 +72,7 @@ pub fn port_out_of_range(typed: &str) -> Option<&str> {
 #[cfg(target_os = "linux")]
 pub fn host(typed: &str) -> Result<IpAddr, String> {
     let found = (typed, 0).to_socket_addrs().map_err(|error| {
-        format!("{typed} has no address ({error}); write it like 192.0.2.7 or example.org")
+        format!("no address found for {typed} ({error}); check the name, or give an address such as 192.0.2.7")
     })?;
     let mut addresses = found.map(|end| end.ip().to_canonical());
     addresses.next().ok_or_else(|| format!("{typed} has no address"))

@@ -155,11 +155,30 @@ fn a_missing_file_is_named_without_the_number_of_the_error() -> Tested {
     for (question, words) in [
         ("advise window --path missing.toml", "missing.toml: No such file or directory; "),
         ("advise host --peer-sysctl missing", "missing: No such file or directory; "),
+        (
+            "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --fit missing",
+            "missing: No such file or directory; ",
+        ),
+        (
+            "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --mix missing",
+            "there is no such file; ",
+        ),
     ] {
         let output = sweetspot(question).output()?;
         let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
-        assert!(!output.status.success() && notes.contains(words), "{notes}");
+        assert!(output.status.code() == Some(2) && notes.contains(words), "{notes}");
     }
+    Ok(())
+}
+
+/// No name has an empty label (RFC 1035), so that nothing is asked for it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_without_an_address_is_no_wrong_usage() -> Tested {
+    let output = sweetspot("advise host --peer a..b").output()?;
+    let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert_eq!(output.status.code(), Some(1), "{notes}");
+    assert!(notes.contains("no address found for a..b") && notes.contains("check the name"));
     Ok(())
 }
 

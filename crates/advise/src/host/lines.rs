@@ -32,12 +32,24 @@ impl HostAdvice {
         out.extend(self.gain_words().map(|words| line("gain", &words)));
         out.push_str(&self.commands(PathEnd::Here, ["set", "undo"]));
         out.push_str(&self.commands(PathEnd::Peer, ["peer set", "peer undo"]));
+        out.push_str(&self.by_hand(width));
         out.push_str(&line("checked", &self.checked_words()));
         out + &line("changes", &self.count())
     }
 
-    /// The commands for `end` under the first of `names`, and under the second those that restore the present values. Settings
-    /// made by commands last until the next boot.
+    /// The changes on which the reader has to decide: commands with a condition, or words.
+    fn by_hand(&self, width: usize) -> String {
+        let rows = self.findings.iter().filter(|f| !f.is_in_set() && f.what != ASKED);
+        rows.map(|f| match f.command.strip_prefix("# ") {
+            Some(words) => labelled(LABEL, "by hand", &format!("{}: {words}", f.what), width),
+            // A line to copy is never broken.
+            None => format!("{:<LABEL$}{}\n", "by hand", f.command),
+        })
+        .collect()
+    }
+
+    /// The commands for `end` under the first of `names`, and those that restore the present values under the second. They hold until
+    /// the next boot.
     fn commands(&self, end: PathEnd, names: [&str; 2]) -> String {
         let all = || self.findings.iter().filter(|f| f.end == end && f.is_in_set());
         // Lines to copy are not wrapped.
@@ -91,8 +103,7 @@ impl HostAdvice {
         let mut mended =
             self.findings.iter().filter(|f| f.is_in_set() || f.command.starts_with(IN_PROGRAM));
         let finding = mended.find(|f| f.what == cap.what && f.end == cap.end)?;
-        let gain = self.target.as_ref()?.rate().saturating_sub(direction.rate);
-        (gain > Rate::ZERO).then_some((gain, finding))
+        finding.gain.filter(|gain| *gain > Rate::ZERO).map(|gain| (gain, finding))
     }
 
     /// The effect of the SO_RCVBUF that the program sets.
@@ -171,7 +182,7 @@ impl HostAdvice {
             None => "",
         };
         match self.findings.len() {
-            0 => "none of the settings checked".to_owned(),
+            0 => "none needed".to_owned(),
             1 if !by_hand.is_empty() => "1, by hand".to_owned(),
             n => format!("{n}{by_hand}{lasts}"),
         }
@@ -181,12 +192,17 @@ impl HostAdvice {
 /// The window that one connection needs on the path, with the MTU that this assumes.
 fn window_words(target: &PathTarget) -> String {
     let (window, mtu) = (target.window, target.question.mtu.get());
-    match target.shares {
-        1 if target.filled() < window => {
+    match (target.connections, target.shares) {
+        (1, _) if target.filled() < window => {
             format!("{window} (MTU {mtu} B), TCP's initial window, fills the path")
         }
-        1 => format!("{window} per connection (MTU {mtu} B) fills the path"),
-        n => format!(
+        (1, _) => format!("{window} per connection (MTU {mtu} B) fills the path"),
+        (n, least) if n > least => {
+            format!(
+                "{window} for each of {n} connections (MTU {mtu} B), which fill the path together"
+            )
+        }
+        (n, _) => format!(
             "{window} per connection (MTU {mtu} B); it takes {n} connections to fill the path, as no TCP window exceeds \
              {LARGEST_WINDOW} (RFC 7323)"
         ),

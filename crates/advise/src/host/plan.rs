@@ -6,7 +6,7 @@ use super::caps::{self, Cap, FlowRole};
 use super::check::{self, PathTarget};
 use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
 use crate::error::possible;
-use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion, WindowToHold};
+use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion};
 use crate::{AdviceError, Kernel};
 
 /// The hosts, and the path between them.
@@ -20,7 +20,7 @@ pub struct HostQuestion {
     pub path: Option<(Rate, Duration)>,
     /// The largest packet that the whole path carries, if known.
     pub path_mtu: Option<Bytes>,
-    /// The number of simultaneous connections, if more than needed to fill the path.
+    /// Number of simultaneous connections that share the path, if more than it takes to fill it.
     pub connections: u64,
 }
 
@@ -121,9 +121,10 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
         mtu: q.mtu(),
         kernel: q.here.kernel.unwrap_or(ANY_KERNEL),
     };
-    let WindowToHold { window, connections: shares } = window::to_hold(&whole)?;
-    let question = WindowQuestion { rate: rate.scaled(1.0 / shares as f64), ..whole };
+    let shares = window::to_hold(&whole)?.connections;
     let connections = q.connections.max(shares);
+    let question = WindowQuestion { rate: rate.scaled(1.0 / connections as f64), ..whole };
+    let window = window::to_hold(&question)?.window;
     Ok(PathTarget { question, connections, window, shares })
 }
 
@@ -143,6 +144,7 @@ fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {
     };
     let speeds = [Some(&q.here), q.peer.as_ref()];
     let line = speeds.into_iter().flatten().filter_map(|h| h.device.as_ref()?.speed).min();
+    let line = line.map(|speed| target.each(speed));
     let max = line.map_or(target.rate(), |speed| speed.min(target.rate()));
     let direction = |name, cap: Option<Cap>| {
         let caps = cap.as_ref().filter(|cap| cap.window < target.filled());
@@ -165,57 +167,79 @@ fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
     let ours = device.mtu.map(|ours| ours.min(LARGEST_PACKET)).filter(|ours| *ours != path)?;
     let (now, takes) = (ours.get(), path.get());
     let knows_peer = q.peer.as_ref().is_some_and(|peer| peer.device.is_some());
-    let (why, condition) = match ours > path {
-        true => (
-            format!(
-                "its packets of {now} B do not fit the path, which takes {takes} B: each new destination costs a loss and an ICMP \
-                 message, and connections hang if that message is filtered"
-            ),
-            format!("or for this destination only: ip route change ... mtu {takes}"),
-        ),
-        // The peer's device decides how large packets may be.
-        false if knows_peer => return None,
-        false => (
-            format!(
-                "the path takes packets of {takes} B, but the device sends {now} B at most: more packets and more headers for the \
-                 same data"
-            ),
-            "if this device and the peer's take it".to_owned(),
-        ),
-    };
-    Some(Finding {
-        what: format!("MTU of {}", device.name),
+    let mtu = |what, why, command| Finding {
+        what,
         end: PathEnd::Here,
         why,
         now: now.to_string(),
         wanted: takes.to_string(),
         gain: None,
         cost: None,
-        command: format!("ip link set {} mtu {takes}   # {condition}", device.name),
+        command,
+    };
+    if ours > path {
+        // A smaller device MTU would slow down every other path, and IPv6 needs 1280 B (RFC 8200, section 5).
+        return Some(mtu(
+            "MTU of the route".to_owned(),
+            format!(
+                "packets of {now} B do not fit the path, which takes {takes} B: each new destination costs a loss and an ICMP \
+                 message, and connections hang if that message is filtered"
+            ),
+            format!(
+                "ip route change DEST mtu {takes} via GATEWAY dev {}   # this route alone",
+                device.name
+            ),
+        ));
+    }
+    // The peer's device decides how much larger they may be.
+    (!knows_peer).then(|| {
+        mtu(
+            format!("MTU of {}", device.name),
+            format!(
+                "the path takes packets of {takes} B, but the device sends {now} B at most: more packets and more headers for the \
+                 same data"
+            ),
+            format!(
+                "ip link set {} mtu {takes}   # if this device and the peer's take it",
+                device.name
+            ),
+        )
     })
 }
 
 fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<Finding> {
     let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
-    // The path's limit decides if this host already reaches it.
-    let wanted = path.map_or(theirs, |path| theirs.min(path));
-    let helps = path.is_none_or(|path| path > ours.min(theirs)) && wanted != ours;
-    (ours != theirs && helps).then(|| Finding {
-        what: format!("MTU of {name}"),
-        end: PathEnd::Here,
-        why: format!(
-            "the ends differ: {} B here, {} B at the peer; the smaller one applies",
-            ours.get(),
-            theirs.get()
+    // The smaller end rises to the larger one, or to the path's own limit, if it does not reach that already.
+    let larger = ours.max(theirs);
+    let wanted = path.map_or(larger, |path| larger.min(path));
+    let helps = path.is_none_or(|path| path > ours.min(theirs));
+    if ours == theirs || !helps {
+        return None;
+    }
+    let why = format!(
+        "the ends differ: {} B here, {} B at the peer; the smaller one applies",
+        ours.get(),
+        theirs.get()
+    );
+    let wanted = wanted.get();
+    let (what, end, now, command) = match ours < theirs {
+        true => (
+            format!("MTU of {name}"),
+            PathEnd::Here,
+            ours,
+            format!("ip link set {name} mtu {wanted}   # if every link between takes it"),
         ),
-        now: ours.get().to_string(),
-        wanted: wanted.get().to_string(),
-        gain: None,
-        cost: None,
-        command: format!(
-            "ip link set {name} mtu {}   # if every link between takes it",
-            wanted.get()
+        // Not lower here: other paths take the packets of this host.
+        false => (
+            "MTU of its device".to_owned(),
+            PathEnd::Peer,
+            theirs,
+            format!(
+                "# raise it to {wanted} B on the peer if you can and every link between takes it"
+            ),
         ),
-    })
+    };
+    let (now, wanted) = (now.get().to_string(), wanted.to_string());
+    Some(Finding { what, end, why, now, wanted, gain: None, cost: None, command })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
-use super::caps::{ASKED, Cap, FlowRole};
+use super::caps::{Cap, FlowRole};
 use super::check::PathTarget;
 use super::{Finding, HostAdvice, PathEnd};
 use crate::formula::{Formula, explained};
@@ -52,17 +52,8 @@ impl HostAdvice {
             };
             let change = format!("   now {}, advised {}{gain}{cost}", f.now, f.wanted);
             out.push_str(&wrap(&change, width, 3));
-            // The answer already has the commands, and the change to the program in question.
-            if f.is_in_set() || f.what == ASKED {
-                continue;
-            }
-            if let Some(change) = f.command.strip_prefix("# ") {
-                out.push_str(&wrap(&format!("   {change}"), width, 3));
-                continue;
-            }
-            // Lines to copy are not wrapped.
-            out.push_str(&format!("   {}\n", f.command));
-            if let Some(undo) = f.undo() {
+            // The answer has the commands, and those that restore what is in `set`.
+            if let Some(undo) = f.undo().filter(|_| !f.is_in_set()) {
                 out.push_str(&format!("   undo: {undo}\n"));
             }
         }
@@ -104,7 +95,7 @@ impl HostAdvice {
         else {
             return String::new();
         };
-        let whom = match target.shares {
+        let whom = match target.connections {
             1 => "one connection".to_owned(),
             n => format!("{n} connections"),
         };
@@ -236,7 +227,7 @@ impl HostAdvice {
         json!({
             "window_bytes": self.window.map(Bytes::get),
             "mtu_bytes": self.question.mtu().get(),
-            "connections": self.target.as_ref().map(|target| target.shares),
+            "connections": self.target.as_ref().map(|target| target.connections),
             "directions": directions,
             "findings": findings,
             "references": references,
@@ -277,7 +268,8 @@ fn finding(f: &Finding) -> Value {
         "wanted": f.wanted,
         "gain_bps": f.gain.map(Rate::bits_per_second),
         "cost_bytes": f.cost.map(Bytes::get),
-        "command": f.command,
+        "command": (!f.command.starts_with('#')).then_some(&f.command),
+        "by_hand": f.command.strip_prefix("# "),
         "undo": f.undo(),
     })
 }

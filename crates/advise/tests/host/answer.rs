@@ -68,6 +68,10 @@ fn law_every_command_stands_once_under_the_host_that_it_is_for_with_its_undo() {
         assert_eq!(block(&answer, set), commands);
         assert_eq!(block(&answer, undo), all().map(|f| f.undo().unwrap()).collect::<Vec<_>>());
     }
+    let by_hand = block(&answer, "by hand");
+    let conditional = advice.findings.iter().filter(|f| f.command.contains('#'));
+    assert_eq!(by_hand, conditional.map(|f| f.command.clone()).collect::<Vec<_>>());
+    assert!(by_hand[0].starts_with("ip route change "), "{answer}");
     let fq = "tc qdisc replace dev eth0 root fq".to_owned();
     assert!(block(&answer, "set").contains(&fq), "{answer}");
     // A change that depends on a condition is not repeated either.
@@ -104,7 +108,13 @@ fn the_answer_is_about_the_receive_buffer_in_question() {
         let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
         ask(here)
     };
-    // The window equals the request of 100 kB, once per RTT.
+    let finding = &asked(100_000).json()["findings"][0];
+    assert!(finding["command"].is_null(), "{finding}");
+    assert!(
+        finding["by_hand"].as_str().unwrap().starts_with("in the program: do not"),
+        "{finding}"
+    );
+    // A window of the request: 100 kB over the RTT.
     let (small, large) = (asked(100_000), asked(1_000_000_000));
     let text = small.text(false, 80);
     assert!(

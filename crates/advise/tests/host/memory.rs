@@ -1,55 +1,81 @@
 //! `tcp_mem` and the cost in memory.
 
-use sweetspot_advise::host::{HostQuestion, Snapshot, advise};
+use sweetspot_advise::host::{HostAdvice, HostQuestion, Snapshot, advise};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::{host, path};
+use crate::{carried, host, path};
 
-#[test]
-fn many_connections_need_memory_together() {
-    let q =
-        HostQuestion { here: host(""), peer: None, path: path(), path_mtu: None, connections: 20 };
-    let advice = advise(&q).unwrap();
-    // 20 x 193 MB = 3.86 GB exceeds 383,867 pages = 1.57 GB, but not half of 24 GB.
-    assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
-    let q = HostQuestion { connections: 1000, ..q };
-    assert!(advise(&q).unwrap().findings[0].why.contains("use fewer"));
+/// 20,000 pages of 4096 B: 81.92 MB, up to which the kernel shrinks no buffer.
+const LITTLE: &str = "net.ipv4.tcp_mem = 15000 20000 30000\n";
+
+fn of(here: Snapshot, connections: u64) -> HostAdvice {
+    advise(&HostQuestion { here, peer: None, path: path(), path_mtu: None, connections }).unwrap()
 }
 
-/// Above 383,867 pages of 4096 B the kernel shrinks buffers. Each of 1000 connections has 1.572 MB, and half of it is window.
+/// tcp_wmem[2] of 4 MiB carries 282.6 Mbit/s over 80 ms (2,728,045 B of payload). 20 connections have 500 Mbit/s of 10 Gbit/s each, so that
+/// 217.3 Mbit/s are missing; 100 have 100 Mbit/s, and 1000 10 Mbit/s.
 #[test]
-fn memory_that_no_setting_can_add_is_the_limit_named() {
-    let q = HostQuestion {
-        here: host(""),
-        peer: None,
-        path: path(),
-        path_mtu: None,
-        connections: 1000,
+fn law_connections_share_the_path_and_gain_no_more_than_their_part() {
+    let here = host("net.ipv4.tcp_wmem = 4096 16384 4194304\n");
+    let few = of(here.clone(), 20);
+    let gain = Rate::from_f64(500e6 - carried(2_728_045));
+    let found = few.findings.iter().find(|f| f.what == "net.ipv4.tcp_wmem").unwrap();
+    assert!(found.gain.unwrap().bits_per_second().abs_diff(gain.bits_per_second()) < 1000);
+    // 5 MB of packets each, 1448 of 1500 B payload; twice that is memory.
+    assert!(found.command.ends_with("4096 16384 9653334\""), "{}", found.command);
+    assert_eq!(few.json()["connections"], 20);
+    let answer = few.answer(80).replace("\n          ", " ");
+    let words = "4.827 MB for each of 20 connections (MTU 1500 B), which fill the path together";
+    assert!(answer.contains(words), "{answer}");
+    for connections in [100, 1000] {
+        let many = of(here.clone(), connections);
+        assert!(many.findings.is_empty(), "{:?}", many.findings);
+        let part = 10_000_000_000 / connections;
+        assert!(many.directions.iter().all(|d| d.rate.bits_per_second() == part));
+    }
+}
+
+/// One connection needs 193 MB, more than half of 300 MB. 81.92 MB of memory are a window of 40.96 MB, 4.243 Gbit/s; a send buffer of 4 MiB
+/// carries less.
+#[test]
+fn memory_that_no_setting_can_add_is_the_limit_named_and_smaller_buffers_still_change() {
+    let little = |changes: &str| Snapshot {
+        memory: Some(Bytes::new(300_000_000)),
+        ..host(&format!("{LITTLE}{changes}"))
     };
-    let advice = advise(&q).unwrap();
+    let advice = of(little(""), 1);
     for direction in &advice.directions {
         let cap = direction.cap.as_ref().unwrap();
-        assert_eq!(cap.what, "net.ipv4.tcp_mem", "{direction:?}");
-        let share = 383_867 * 4096 / 1000 / 2;
-        assert!(cap.window.get().abs_diff(share) <= 1, "{cap:?} {share}");
+        assert_eq!((cap.what.as_str(), cap.window.get()), ("net.ipv4.tcp_mem", 40_960_000));
     }
+    let text = advice.text(false, 80).replace("\n          ", " ");
+    assert!(text.contains("the windows together exceed half of the host's"), "{text}");
+    assert!(!text.contains("\ngain") && !text.contains("\nset "), "{text}");
+    let small = of(little("net.ipv4.tcp_wmem = 4096 16384 4194304\n"), 1);
+    let found = small.findings.iter().find(|f| f.what == "net.ipv4.tcp_wmem").unwrap();
+    let gain = carried(40_960_000) - carried(2_728_045);
+    assert!((found.gain.unwrap().as_f64() / gain - 1.0).abs() < 1e-6, "{found:?}");
+    let line = format!("gain      up to {} sending", found.gain.unwrap());
+    assert!(small.answer(80).contains(&line), "{}", small.answer(80));
+}
+
+/// With 24 GB of memory a larger tcp_mem is enough. Each of 20 connections has 500 Mbit/s of the path, 212.2 Mbit/s by this memory.
+#[test]
+fn a_larger_tcp_mem_gains_for_each_connection() {
+    let advice = of(host(LITTLE), 20);
+    assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
+    let gain = 500e6 - 500e6 * 81.92 / 193.066_67;
+    assert!((advice.findings[0].gain.unwrap().as_f64() / gain - 1.0).abs() < 1e-4, "{advice:?}");
     let text = advice.text(false, 80);
     assert!(text.contains("net.ipv4.tcp_mem on this host limits each of"), "{text}");
-    assert!(
-        !text.contains("gain") && !text.contains("tcp_rmem=") && !text.contains("\nset "),
-        "{text}"
-    );
-    // For 20 connections, a larger tcp_mem suffices. Smaller buffers are then the limit, and each connection gains.
-    let few = advise(&HostQuestion { connections: 20, ..q }).unwrap().text(false, 80);
-    let few = few.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(few.contains("for each connection, if nothing else limits the flow"), "{few}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("for each connection, if nothing else limits the flow"), "{text}");
 }
 
 #[test]
 fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
-    // C T is 125 GB, 120.7 GB without headers. Windows have at most 65,535 x 2^14 B: 113 connections with 125e9 / 113 x 1448
-    // / 1500 B each. The memory is twice the window.
-    let all = 113 * 2 * 1_067_846_607_u64;
+    // 125 GB, 120.7 GB of them payload, in windows of at most 65,535 x 2^14 B: 113 connections of 125e9 / 113 x 1448 / 1500 B, or 226 of
+    // half of that. Twice that is memory.
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
     let large =
         "net.ipv4.tcp_rmem = 4096 131072 134217728\nnet.ipv4.tcp_wmem = 4096 16384 2147483647\n";
@@ -60,12 +86,15 @@ fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
         let findings = advise(&q).unwrap().findings;
         move |name: &str| findings.iter().find(|f| f.what == name).unwrap().clone()
     };
-    for (connections, memory) in [(1, all), (113, all), (226, 2 * all)] {
+    for (connections, n, window) in
+        [(1, 113_u64, 1_067_846_607_u64), (113, 113, 1_067_846_607), (226, 226, 533_923_304)]
+    {
+        let memory = n * 2 * window;
         let found = of(connections);
         let pages = found("net.ipv4.tcp_mem").wanted;
         let pressure: Vec<u64> = pages.split(' ').map(|n| n.parse().unwrap()).collect();
         assert_eq!(pressure[1], memory.div_ceil(4096), "{connections}");
-        let more = memory - memory / (2 * 1_067_846_607) * 134_217_728;
+        let more = memory - n * 134_217_728;
         assert_eq!(found("net.ipv4.tcp_rmem").cost, Some(Bytes::new(more)), "{connections}");
     }
 }

@@ -36,7 +36,7 @@ fn speed(device: &Device, end: PathEnd, target: &PathTarget, found: &mut Vec<Fin
         why: "the device is slower than the path".to_owned(),
         now: speed.to_string(),
         wanted: target.path_rate().to_string(),
-        gain: Some(target.path_rate() - speed),
+        gain: Some(target.each(target.path_rate() - speed)),
         cost: None,
         command: format!("ethtool {}   # shows what the link negotiated", device.name),
     });

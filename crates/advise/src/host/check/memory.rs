@@ -1,8 +1,9 @@
 //! `tcp_mem`: the memory of all connections together, in pages.
 
-use sweetspot_units::Bytes;
+use sweetspot_units::{Bytes, Rate};
 
 use super::PathTarget;
+use crate::host::caps::{self, FlowRole};
 use crate::host::{Finding, PathEnd, Snapshot};
 
 /// The memory that all connections need for the target window, and the smaller `tcp_mem` pressure threshold, above which the
@@ -15,8 +16,15 @@ pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[
     (all > pressure).then_some([all, pressure])
 }
 
-/// Whether no setting helps, because the windows together need more than half of the host's memory.
-pub(super) fn is_exceeded(host: &Snapshot, target: &PathTarget) -> bool {
+/// The rate that each connection lacks whatever its buffers, if no setting adds memory.
+pub(super) fn lost(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Option<Rate> {
+    // Memory does not care for the direction.
+    let cap = caps::shared_memory(host, end, FlowRole::Receiver, target)?;
+    is_exceeded(host, target).then(|| target.gain_over(cap.window).unwrap_or_default())
+}
+
+/// Whether no setting adds memory: the windows together take more than half of the host's.
+fn is_exceeded(host: &Snapshot, target: &PathTarget) -> bool {
     let all = lacking(host, target).map(|[all, _]| all);
     all.zip(host.memory).is_some_and(|(all, memory)| all > Bytes::new(memory.get() / 2))
 }
@@ -70,7 +78,8 @@ pub(super) fn check(
             wanted: "fewer connections, or more memory".to_owned(),
             gain: None,
             cost: None,
-            command: "# no setting helps: the windows together exceed the memory".to_owned(),
+            command: "# no setting adds memory: the windows together exceed half of the host's"
+                .to_owned(),
         });
         return;
     }

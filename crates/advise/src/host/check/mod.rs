@@ -18,9 +18,9 @@ use super::{Finding, PathEnd, Snapshot};
 /// The path that the host should fill, and the number of connections.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::host) struct PathTarget {
-    /// The path as seen by each of `shares` connections.
+    /// The path, as each of `connections` has it.
     pub question: WindowQuestion,
-    /// The number of simultaneous connections of the host, at least `shares`.
+    /// Connections that share the path, at least `shares`.
     pub connections: u64,
     /// The target window, in payload; [`crate::window::advise`] recommends it.
     pub window: Bytes,
@@ -36,7 +36,12 @@ impl PathTarget {
 
     /// The total rate of the connections that share the path.
     pub(in crate::host) fn path_rate(&self) -> Rate {
-        self.rate().scaled(self.shares as f64)
+        self.rate().scaled(self.connections as f64)
+    }
+
+    /// The part of `rate` that each connection has.
+    pub(in crate::host) fn each(&self, rate: Rate) -> Rate {
+        rate.scaled(1.0 / self.connections as f64)
     }
 
     pub(in crate::host) fn rtt(&self) -> Duration {
@@ -73,9 +78,16 @@ impl PathTarget {
 /// All findings about `host`. Without a `target`, buffers cannot be judged.
 pub(super) fn all(host: &Snapshot, end: PathEnd, target: Option<&PathTarget>) -> Vec<Finding> {
     let mut found = Vec::new();
-    // Larger buffers do not help if the windows exceed the memory.
-    if let Some(target) = target.filter(|target| !memory::is_exceeded(host, target)) {
+    if let Some(target) = target {
         buffers::check(host, end, target, &mut found);
+        if let Some(lost) = memory::lost(host, end, target) {
+            // Larger buffers gain no more than the memory allows.
+            found.retain_mut(|finding| {
+                let gain = finding.gain.unwrap_or_default().saturating_sub(lost);
+                finding.gain = Some(gain);
+                gain > Rate::ZERO
+            });
+        }
     }
     options::check(host, end, target, &mut found);
     programs::check(host, end, target, &mut found);

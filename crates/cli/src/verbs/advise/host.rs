@@ -1,6 +1,5 @@
 use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,8 +30,8 @@ pub struct AdviseHostArguments {
     rtt: Option<Duration>,
     /// Address or name of the other host. The path MTU to it is then read from this kernel's cache; nothing
     /// is sent
-    #[arg(long, value_name = "HOST", value_parser = ends::host, value_hint = clap::ValueHint::Hostname)]
-    peer: Option<IpAddr>,
+    #[arg(long, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
+    peer: Option<String>,
     /// Path MTU, if known. The advice uses the smallest of this, the MTU of this host's device, and --peer-mtu
     #[arg(long, value_name = "1500B", value_parser = super::bytes, conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
@@ -42,14 +41,14 @@ pub struct AdviseHostArguments {
     /// The SO_RCVBUF that a program sets
     #[arg(long, value_name = "256KiB", value_parser = super::bytes)]
     rcvbuf: Option<Bytes>,
-    /// Number of simultaneous connections, for the cost in memory; each gets a window that fills the path. If that takes several
-    /// connections, at least that many are assumed
+    /// Number of connections that share the path equally; each gets a window for its part of the rate. If one TCP window cannot fill the
+    /// path, at least as many are assumed as it takes
     #[arg(long, value_name = "N", default_value_t = 1)]
     connections: u64,
     /// Output of `sysctl -a` on the other host
     #[arg(long, value_name = "FILE")]
     peer_sysctl: Option<PathBuf>,
-    /// Kernel version of the other host, if it differs from this one
+    /// Kernel version of the other host, if it differs from this one; needs --peer-sysctl
     #[arg(long, value_name = "6.18", requires = "peer_sysctl")]
     peer_kernel: Option<Kernel>,
     /// Write this host's sysctls to a new file for /etc/sysctl.d, named NAME.conf; - prints them alone
@@ -66,7 +65,9 @@ pub fn run(a: AdviseHostArguments) -> Ending {
         )
         .into());
     }
-    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings(a.peer) };
+    // Here, not while parsing: a name without an address is not wrong usage.
+    let peer_address = a.peer.as_deref().map(ends::host).transpose()?;
+    let here = Snapshot { asked_receive_buffer: a.rcvbuf, ..settings(peer_address) };
     let mut peer = match &a.peer_sysctl {
         None => None,
         Some(file) => {
@@ -78,7 +79,7 @@ pub fn run(a: AdviseHostArguments) -> Ending {
         let device = Device { name: "its device".to_owned(), mtu: Some(mtu), ..Device::default() };
         peer.get_or_insert_default().device = Some(device);
     }
-    let path_mtu = match a.peer {
+    let path_mtu = match peer_address {
         None => a.path_mtu,
         Some(address) => Some(host::path_mtu(address).map_err(|error| {
             let why = system(&error);

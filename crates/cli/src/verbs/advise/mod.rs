@@ -66,7 +66,7 @@ struct OutputOptions {
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
-    /// Add tables, assumptions, and each formula with its numbers
+    /// Add the details: each formula with its numbers, and its sources
     #[arg(long)]
     explain: bool,
 }
@@ -141,7 +141,8 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
 }
 
 fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    std::fs::read_to_string(path).map_err(|e| {
-        format!("{}: {}; name a file that can be read", path.shown(), print::system(&e)).into()
+    std::fs::read_to_string(path).map_err(|error| {
+        let why = print::system(&error);
+        UsageError::new(format!("{}: {why}; name a file that can be read", path.shown())).into()
     })
 }

@@ -16,6 +16,7 @@ use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
 
 #[derive(Debug, clap::Args)]
@@ -134,7 +135,8 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         }
         other => {
             let help = "write short, bulk, or the name of a file with a transfer size per line, such as 80kB";
-            return Err(format!("--mix {other}: there is no such file; {help}").into());
+            let why = format!("--mix {other}: there is no such file; {help}");
+            return Err(UsageError::new(why).into());
         }
     };
     let measurement = match &a.fit {
