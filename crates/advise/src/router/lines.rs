@@ -42,14 +42,14 @@ impl RouterAdvice {
         match self.basis {
             Basis::NothingQueues => "one for each input",
             _ if self.is_minimum() => "for the bursts of single flows",
-            Basis::Optimum if self.is_closed_form() => "sqrt(2 M C T / D)",
+            Basis::Optimum if self.is_closed_form() => "by closed form",
             Basis::Optimum => "the formula's",
             Basis::RangeLow if self.is_moved() => "the smallest for 90 % of the best rate",
             Basis::RangeLow => "by formula the smallest for 90 % of the best rate",
             Basis::Simulation => "as in the paper's simulations",
-            Basis::BandwidthDelay => "C x T",
-            Basis::SquareRoot if self.flows == 1 => "C x T",
-            Basis::SquareRoot | Basis::Floor => "C T / sqrt(n)",
+            Basis::BandwidthDelay => "C x T: rate x RTT",
+            Basis::SquareRoot if self.flows == 1 => "C x T: rate x RTT",
+            Basis::SquareRoot | Basis::Floor => "C T / sqrt(n): rate x RTT / sqrt(flows)",
             Basis::BetweenRules => "between two rules",
             Basis::Edge => "between formula and closed form",
             Basis::Crowd => "between formula and C x T",
@@ -81,7 +81,9 @@ impl RouterAdvice {
             None if q.parameters.loss_a.is_some() && q.parameters.loss_b.is_some() => {
                 "the loss form given".to_owned()
             }
-            None if q.measurement.is_some() => "a loss form fitted to the measurements".to_owned(),
+            None if q.measurement.is_some() => {
+                format!("a loss form fitted to the measurements{}", self.given_in_words())
+            }
             None => match (self.is_closed_form(), self.given_in_words()) {
                 (true, given) => format!("closed forms{given}"),
                 (false, given) => format!("a regression over simulated links{given}"),
@@ -89,13 +91,13 @@ impl RouterAdvice {
         }
     }
 
-    /// The name of the loss form's parameter, if only one was given.
-    fn given_in_words(&self) -> &'static str {
+    /// The parameter of the loss form that was given alone.
+    fn given_in_words(&self) -> String {
         let p = &self.question.parameters;
         match (p.loss_a, p.loss_b) {
-            (Some(_), None) => ", with your a",
-            (None, Some(_)) => ", with your b",
-            _ => "",
+            (Some(a), None) => format!(", with your a = {a}"),
+            (None, Some(b)) => format!(", with your b = {b}"),
+            _ => String::new(),
         }
     }
 

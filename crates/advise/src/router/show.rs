@@ -85,26 +85,13 @@ impl RouterAdvice {
         all.extend(self.closed_form_words());
         all.extend(self.range_words());
         all.extend(self.more_flows_words());
-        all.extend(self.input_words());
         all.push(link);
         all
     }
 
-    /// The remark that with an output faster than its inputs, the number of inputs decides whether anything queues.
-    fn input_words(&self) -> Option<String> {
-        if self.gamma < 1.0 || self.question.inputs.is_some() {
-            return None;
-        }
-        let max = libm::floor(self.gamma);
-        let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
-        Some(format!(
-            "Nothing queues unless more than {max:.0} {send} at once; it is assumed that they do."
-        ))
-    }
-
-    /// Compares the recommended buffer with the other rows of the table, by the printed rates. `None` if a simulation compared
-    /// the buffers, if two rules deliberately disagree, if only closed forms give the rates, or if the objective is not the
-    /// highest rate.
+    /// The comparison of the recommended buffer with the other rows of the table, by the printed rates. `None` where a simulation
+    /// compared the buffers, where two rules disagree on purpose, where only closed forms
+    /// know the rates, or where the aim is not the highest rate.
     fn comparison(&self) -> Option<String> {
         let favour = self.question.favour;
         // Rates of closed forms are too rough to compare.
@@ -121,7 +108,7 @@ impl RouterAdvice {
         let with = match self.of_rule(Rule::BandwidthDelay) {
             // Up to C T, the formula's loss decides, not the table's.
             Some(rule) if self.source().is_none() && best.buffer > rule.buffer => {
-                "Beyond C x T, the table has less loss than the formula that gives the buffer: with"
+                "By the rates in the table, with"
             }
             _ => "With",
         };
@@ -184,7 +171,7 @@ impl RouterAdvice {
             }
             Basis::Optimum if self.is_closed_form() => format!(
                 "For {whom}, of M packets in D round trips of slow start, sqrt(2 M C T / D) balances loss against \
-                 queueing in an M/M/1/B queue."
+                 queueing in an M/M/1/B queue (C: rate, T: RTT)."
             ),
             Basis::Optimum if self.lacks_transfers() => format!(
                 "The formula's optimum for {whom}, too few of which finished in the simulator for a comparison."
@@ -220,6 +207,10 @@ impl RouterAdvice {
             Basis::Simulation => format!(
                 "The bursts of single flows need it in the paper's simulations. The exponential that was measured \
                  neglects them and asks for no buffer for {whom}."
+            ),
+            Basis::BandwidthDelay if self.leaves_idle() => format!(
+                "C x T keeps a link of persistent flows busy; these flows use {:.1} % of it, as they often wait for data or timeouts.",
+                self.recommended.used.unwrap_or_default() * 100.0
             ),
             Basis::BandwidthDelay if self.is_closed_form() => {
                 "C x T keeps the link busy while a flow halves its window; more, as the closed form asks, mostly adds delay."
@@ -302,7 +293,7 @@ impl RouterAdvice {
             Some(_)
                 if matches!(self.basis, Basis::SquareRoot | Basis::BetweenRules | Basis::Crowd) =>
             {
-                Vec::new()
+                self.larger_words().into_iter().collect()
             }
             Some(simulated) if self.question.favour != Favour::Latency => {
                 let is_said = self.basis == Basis::Simulator;
@@ -345,12 +336,12 @@ impl RouterAdvice {
         }
         let buffers = match range.high {
             Some(high) => {
-                format!("Between about {low:.0} and {:.0} packets", two_digits(high.get()))
+                format!("About {low:.0} to {:.0} packets", two_digits(high.get()))
             }
-            None => format!("From about {low:.0} packets on"),
+            None => format!("About {low:.0} packets or more"),
         };
         Some(format!(
-            "{buffers}, {} keep 90 % of the rate with the recommended buffer in the simulator.",
+            "{buffers} give {} at least 90 % of the rate that they get with the recommended buffer (simulated).",
             self.class()
         ))
     }

@@ -232,7 +232,18 @@ impl RouterAdvice {
         format!("less than recommended: {effect}")
     }
 
-    /// The gain and the cost of a buffer larger than the recommended one, by the numbers in the table.
+    /// The larger buffer of the table with the best rate, if it is faster than the recommended one, with its gain and its cost.
+    pub(super) fn larger_words(&self) -> Option<String> {
+        let (r, favour) = (&self.recommended, self.question.favour);
+        let rows = self.rows();
+        let faster = rows.iter().filter(|row| {
+            row.buffer > r.buffer && compared(row, r, favour).is_some_and(|(rate, own)| rate > own)
+        });
+        let best = faster.max_by_key(|row| row.rate(favour))?;
+        Some(format!("With {:.0} packets, {}.", best.buffer.get(), self.trade(best)))
+    }
+
+    /// The gain and the cost of a larger buffer than the recommended one, by the numbers in the table.
     fn trade(&self, larger: &BufferChoice) -> String {
         let r = &self.recommended;
         let (whom, favour) = (self.class(), self.question.favour);

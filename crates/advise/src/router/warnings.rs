@@ -36,6 +36,7 @@ impl RouterAdvice {
             overload,
             self.too_few_flows(),
             self.idle(),
+            self.inputs(),
             self.unused(),
             part,
             unsimulated,
@@ -48,7 +49,24 @@ impl RouterAdvice {
         self.warnings().iter().map(|warning| wrap(warning, width, 2)).collect()
     }
 
-    /// The remark that the simulation ignores the measurements, with both losses at the recommended buffer.
+    /// Whether the recommended buffer leaves a notable share of the link idle.
+    pub(super) fn leaves_idle(&self) -> bool {
+        self.recommended.used.is_some_and(|used| used < 1.0 - NOTABLE)
+    }
+
+    /// The remark that the number of inputs, which is unknown, decides whether anything queues behind slow ones.
+    fn inputs(&self) -> Option<String> {
+        if self.gamma < 1.0 || self.question.inputs.is_some() {
+            return None;
+        }
+        let max = libm::floor(self.gamma);
+        let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
+        Some(format!(
+            "Warning: nothing queues unless more than {max:.0} {send} at once. Without --inputs N, it is assumed that they do."
+        ))
+    }
+
+    /// The remark that the simulation ignores the measurements, with the loss by each at the recommended buffer.
     fn unused(&self) -> Option<String> {
         self.source().filter(|_| self.question.is_measured())?;
         let r = &self.recommended;
@@ -106,7 +124,7 @@ impl RouterAdvice {
         };
         Some(format!(
             "Warning: this buffer loses {loss} of the packets, so flows have fewer than four in flight and wait for timeouts. \
-             A larger one would lose less."
+             A larger one would lose less, but delay all traffic longer."
         ))
     }
 
@@ -118,7 +136,7 @@ impl RouterAdvice {
         let in_flight = libm::sqrt(1.5 / loss);
         Some(format!(
             "Warning: this buffer loses {} of the packets, which leaves a flow about {in_flight:.0} in flight, so many losses \
-             end in timeouts. A larger buffer would lose less.",
+             end in timeouts. A larger buffer would lose less, but delay all traffic longer.",
             self.percent(loss)
         ))
     }

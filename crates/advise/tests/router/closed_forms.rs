@@ -1,6 +1,8 @@
 //! Links outside the regression's range.
 
-use sweetspot_advise::router::{Basis, Favour, Mix, RouterQuestion, advise};
+use sweetspot_advise::router::{
+    Basis, Favour, LinkMeasurement, Mix, Parameters, RouterQuestion, advise,
+};
 use sweetspot_units::{Bytes, Rate};
 
 use crate::{lasting, poisson, question};
@@ -121,4 +123,17 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
     let room = advise(&room).unwrap();
     assert_eq!((room.recommended.loss, room.recommended.flow), (None, None));
     assert!(room.warnings().is_empty() && room.answer(80).contains("only know a full link"));
+}
+
+/// p = 0.1 / B^0.5, with another a.
+#[test]
+fn a_parameter_given_beside_measurements_is_named_with_its_value() {
+    let parameters = Parameters { loss_a: Some(1.0), ..Parameters::default() };
+    let (rate, packet) = ("1Gbit/s".parse().unwrap(), Bytes::new(1500));
+    let measured = LinkMeasurement::read("25,2%\n100,1%\n400,0.5%\n1600,0.25%\n", rate, packet);
+    let measurement = Some(measured.unwrap());
+    let q = RouterQuestion { parameters, measurement, ..question("10Gbit/s") };
+    let answer = advise(&q).unwrap().answer(200);
+    let line = "source  a loss form fitted to the measurements, with your a = 1\n";
+    assert!(answer.contains(line), "{answer}");
 }

@@ -60,6 +60,36 @@ fn flows_that_persist_fill_the_link_in_the_simulator() {
     assert!(text.contains("250 packets, would use 88.4 % of the link"), "{text}");
 }
 
+/// 5000 packets of 1500 B at 1 Gbit/s are 60 ms.
+#[test]
+fn the_gain_and_the_cost_of_a_larger_buffer_are_named_for_flows_that_persist_too() {
+    let text = |bulk| {
+        let decided = advise(&lasting()).unwrap().decided_by(simulated(bulk));
+        assert_eq!(decided.basis, Basis::SquareRoot);
+        decided.text(false, 80).replace('\n', " ")
+    };
+    // 250 packets lie ln(2.5) / ln(8) of the way from 2 to 4 Mbit/s; full, they delay by 3 ms.
+    let words = "With 5000 packets, bulk transfers get 6 instead of 2.9 Mbit/s, but when full it delays all traffic by 60 ms instead of 3 ms.";
+    assert!(text([2, 4, 6]).contains(words), "{}", text([2, 4, 6]));
+    assert!(!text([4, 4, 4]).contains("instead of 3 ms"));
+}
+
+#[test]
+fn a_link_that_idles_with_the_rule_is_not_said_to_be_busy() {
+    let advice = advise(&question("10Gbit/s")).unwrap();
+    assert_eq!((advice.basis, advice.is_closed_form()), (Basis::BandwidthDelay, true));
+    let text = |used| {
+        let mut table = simulated([2, 4, 6]);
+        table.buffers.iter_mut().for_each(|buffer| {
+            (buffer.used, buffer.bulk.flows) = (used, 0);
+        });
+        advice.clone().decided_by(table).text(true, 80).replace('\n', " ")
+    };
+    let busy = "C x T keeps the link busy";
+    assert!(text(0.746).contains("these flows use 74.6 % of it") && !text(0.746).contains(busy));
+    assert!(text(0.96).contains(busy));
+}
+
 #[test]
 fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
     // The formula asks for 823 packets; C T is 5000.

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use sweetspot_advise::AdviceError;
 use sweetspot_advise::router::{
     Favour, LinkMeasurement, Mix, Parameters, RouterAdvice, RouterQuestion, advise,
 };
@@ -9,7 +10,7 @@ use sweetspot_experiment::{NoStore, StudyError, Workers};
 use sweetspot_sim::Simulator;
 use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
-use sweetspot_units::{Bytes, Duration, Probability, Rate, UnitError, Volume};
+use sweetspot_units::{Bytes, Duration, Percent, Probability, Rate, UnitError, Volume};
 
 use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
@@ -39,13 +40,13 @@ pub struct AdviseRouterArguments {
     /// Rate of the links that feed it, or of the flows' bottleneck before it
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
     input_rate: Rate,
-    /// How many such links
+    /// How many such links [default: enough to exceed --rate]
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     inputs: Option<u64>,
     /// Flows that are active at a time [default: as many as fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "N")]
     flows: Option<u64>,
-    /// Share of the link that is used in its busy times with ample buffer; for an overloaded link, give its --flows
+    /// Share of the link that is used in its busy times with ample buffer; for a full or overloaded link, give its --flows instead
     #[arg(long, allow_hyphen_values = true, value_name = "100%", value_parser = share)]
     load: Option<f64>,
     /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few bulk --flows need more to
@@ -126,10 +127,23 @@ fn share(text: &str) -> Result<f64, UnitError> {
 }
 
 pub fn run(a: AdviseRouterArguments) -> Ending {
+    if let (Some(flows), Some(load)) = (a.flows, a.load.filter(|load| *load < 1.0)) {
+        return Err(UsageError::new(format!(
+            "--flows {flows} with --load {}: flows that are always active decide the load themselves; leave one of the two out",
+            Percent(load)
+        ))
+        .into());
+    }
     let mix = match a.mix.as_str() {
         "short" => Mix::Short,
         "bulk" => Mix::Bulk,
         file if Path::new(file).exists() => {
+            if let Some(size) = a.size_mean {
+                let why = format!(
+                    "--size-mean {size} with --mix {file}: the file has the sizes; leave one of the two out"
+                );
+                return Err(UsageError::new(why).into());
+            }
             let sizes = super::read(&PathBuf::from(file))?;
             Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
         }
@@ -143,7 +157,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         None => None,
         Some(file) => Some(
             LinkMeasurement::read(&super::read(file)?, a.rate, a.packet)
-                .map_err(|error| format!("{}: {error}", file.shown()))?,
+                .map_err(|error| fit_error(file, &error))?,
         ),
     };
     let question = RouterQuestion {
@@ -171,6 +185,17 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         measurement,
     };
     show(&verified(advise(&question)?, a.verify, a.parallel.workers(), a.output), a.output)
+}
+
+/// The reason why the measurements in `file` fit nothing; a wrong line has its own.
+fn fit_error(file: &Path, error: &AdviceError) -> String {
+    let next = match error {
+        AdviceError::Theory(_) => {
+            "; write a line for each buffer, such as 120pkt, 1.2%, 12ms (a first line may name the columns)"
+        }
+        _ => "",
+    };
+    format!("{}: {error}{next}", file.shown())
 }
 
 fn show(advice: &RouterAdvice, output: OutputOptions) -> Ending {
