@@ -214,7 +214,7 @@ fn a_file_in_the_place_of_a_directory_is_called_one() -> Tested {
     let path = file.path().to_string_lossy().into_owned();
     let output = sweetspot(&["generate", "man", &path]).output()?;
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("it is not a directory"), "{}", stderr(&output));
+    assert!(stderr(&output).contains(" is not a directory; name another"), "{}", stderr(&output));
     Ok(())
 }
 

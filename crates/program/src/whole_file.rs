@@ -65,7 +65,7 @@ pub fn has_format(
 pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            format!("{option} {}: it is not a directory; name another one", path.shown())
+            format!("{option} {} is not a directory; name another", path.shown())
         }
         _ => {
             let error = system(&error);

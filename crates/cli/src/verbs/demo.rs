@@ -25,8 +25,8 @@ use sweetspot_program::whole_file;
 #[command(after_help = "\
 The time of each variant is at least the size over the path's rate: five
 variants of 200 MB take about two minutes. The demo needs root or user
-namespaces, and space for the file twice. After Ctrl-C, the variants that had
-finished are shown and written.
+namespaces, and space for the file twice in TMPDIR (default: /var/tmp). After
+Ctrl-C, the variants that had finished are shown and written.
 
 Examples:
   sweetspot demo
@@ -38,7 +38,7 @@ Examples:
 Exit codes: 0 every variant ran; 1 one failed; 2 the command line is wrong;
 128+N signal N ended it.")]
 pub struct DemoArguments {
-    /// Path to emulate; the data flow up, so up.rate= limits them: rate=, rtt=, buffer= and the other keys of `emulate --path`, or a named path such as @lte
+    /// Path to emulate; the data flow up, so up.rate= limits them: rate=, rtt= and buffer=, all three required, and the other keys of `emulate --path`, or a named path such as @lte
     #[arg(long, value_name = "SPEC|@NAME", default_value = DEMO_PATH)]
     path: WrittenPath,
     /// Move this file instead of incompressible data generated from the path's seed
@@ -86,12 +86,12 @@ pub fn run(arguments: DemoArguments) -> Ending {
     }
     refuse_repeated(&arguments.sizing)?;
     refuse_unable(&variants)?;
-    // Creates the directory now, so that an error is reported before the transfers run.
-    fs::create_dir_all(&arguments.out)
-        .and_then(|()| tempfile::tempfile_in(&arguments.out))
-        .map_err(|e| {
-            format!("--out {}: {e}; name a directory that you may write to", arguments.out.shown())
-        })?;
+    // Made now, so that an error shows before the transfers run.
+    whole_file::make_directory("--out", &arguments.out)?;
+    tempfile::tempfile_in(&arguments.out).map_err(|error| {
+        let why = print::system(&error);
+        format!("--out {}: {why}; name a directory that you may write to", arguments.out.shown())
+    })?;
     let program = std::env::current_exe()?;
     // Created and removed by this process, which outlives the isolated one.
     let scratch = scratch::make()?;
@@ -259,7 +259,7 @@ fn content(arguments: &DemoArguments, scratch: &Path) -> Result<Content, Compari
 fn refuse_unreadable(file: &Path) -> Result<(), String> {
     let refuse = |why: String| Err(format!("--file {}: {why}", file.shown()));
     match fs::File::open(file).and_then(|f| f.metadata()) {
-        Err(error) => refuse(format!("{error}; name a file that you may read")),
+        Err(error) => refuse(format!("{}; name a file that you may read", print::system(&error))),
         Ok(facts) if !facts.is_file() => refuse("not a regular file; name one".to_owned()),
         Ok(facts) if facts.len() == 0 => refuse("it is empty; name one with content".to_owned()),
         Ok(_) => Ok(()),

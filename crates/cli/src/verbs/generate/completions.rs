@@ -11,10 +11,10 @@ Examples:
   mkdir -p ~/.local/share/bash-completion/completions
   sweetspot generate completions bash > \\
       ~/.local/share/bash-completion/completions/sweetspot
+  # in ~/.zshrc, before compinit: fpath+=(~/.zfunc)
   mkdir -p ~/.zfunc
   sweetspot generate completions zsh > \\
       ~/.zfunc/_sweetspot
-      (with fpath+=(~/.zfunc) before compinit in ~/.zshrc)
   mkdir -p ~/.config/fish/completions
   sweetspot generate completions fish > \\
       ~/.config/fish/completions/sweetspot.fish")]

@@ -11,6 +11,7 @@ use super::scenario_page;
 use crate::settings;
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 use sweetspot_protocol::clients::rfc3339;
 use sweetspot_units::{Duration, Time};
@@ -32,6 +33,11 @@ const TAKES_SCENARIOS: [&str; 4] = ["run", "sweep", "emulate", "window"];
 
 /// Writes the overview, the page on scenarios, a man page for the program, and one for each verb.
 pub fn run(arguments: GenerateManArguments, program: clap::Command) -> Ending {
+    if arguments.dir == Path::new("-") {
+        let why =
+            "man: there are several pages, so - cannot print them; name a directory, such as man";
+        return Err(UsageError::new(why).into());
+    }
     let mut program = program.disable_help_subcommand(true);
     program.build();
     whole_file::make_directory("man:", &arguments.dir)?;
