@@ -95,8 +95,28 @@ fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
     Ok(())
 }
 
-/// One of emulate's named paths, and a path that is faster towards the user than from it. The windows are rate x RTT plus 5 %, or
-/// plus two packets if that is more: 10 Mbit/s x 30 ms gives 40.5 kB, 39,096 B without headers.
+/// 1 Gbit/s x 20 ms are 2.5 MB: 5 % more, 1448 of 1500 B payload.
+#[test]
+fn options_add_what_a_path_lacks() -> Tested {
+    for (path, options) in [
+        ("rate=1Gbit/s rtt=20ms", ["--buffer", "1bdp"].as_slice()),
+        ("buffer=2.5MB", &["--rate", "1Gbit/s", "--rtt", "20ms"]),
+        ("rtt=20ms buffer=1bdp", &["--rate", "1Gbit/s"]),
+    ] {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        let output =
+            run.args(["advise", "window", "--json", "--path", path]).args(options).output()?;
+        let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        assert_eq!(advice["recommended_bytes"], 2_534_000, "{path}");
+    }
+    let output = sweetspot("advise window --path rate=1Gbit/s --buffer 1bdp").output()?;
+    let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert!(output.status.code() == Some(2) && notes.contains("rtt is missing"), "{notes}");
+    Ok(())
+}
+
+/// A path by emulate's name, and one that is faster to the user than from there. The windows are rate x RTT and 5 % more, or two packets
+/// if that is more: 40.5 kB of 10 Mbit/s x 30 ms, 39,096 B of them payload.
 #[test]
 fn a_path_may_be_named_and_has_two_directions() -> Tested {
     let both = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
@@ -266,7 +286,31 @@ fn advice_about_a_router_is_short_with_quiet() {
     }
 }
 
-/// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulation has other losses.
+#[test]
+fn options_that_contradict_each_other_are_refused_and_a_fit_that_fails_says_what_to_write() -> Tested
+{
+    let directory = tempfile::tempdir()?;
+    let [sizes, few] = ["sizes", "few"].map(|name| directory.path().join(name));
+    std::fs::write(&sizes, "80kB\n")?;
+    std::fs::write(&few, "hello\n25,2%\n100,1%\n")?;
+    let router = "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s";
+    for (options, code, words) in [
+        ("--flows 100 --load 20%".to_owned(), 2, "leave one of the two out"),
+        (format!("--size-mean 1MB --mix {}", sizes.display()), 2, "the file has the sizes"),
+        (format!("--fit {}", few.display()), 1, "there are 2; write a line for each buffer"),
+    ] {
+        let output = sweetspot(&format!("{router} {options}")).output()?;
+        let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+        assert_eq!(output.status.code(), Some(code), "{notes}");
+        assert!(notes.contains(words), "{notes}");
+    }
+    // A full link is the default.
+    let full = sweetspot(&format!("{router} --flows 100 --load 100% --verify none")).output()?;
+    assert!(full.status.success());
+    Ok(())
+}
+
+/// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulator has other losses.
 #[test]
 fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
     let directory = tempfile::tempdir()?;

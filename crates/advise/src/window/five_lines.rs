@@ -22,10 +22,13 @@ impl WindowAdvice {
         };
         let sender = s.tcp_wmem_max.get();
         let whose = match s.autotuning_reaches() {
-            true => "both limit every connection of their host",
-            false => "tcp_wmem limits every connection of its host",
+            true => format!(
+                "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {}",
+                s.so_rcvbuf.get()
+            ),
+            false => "at least, which limits every connection of its host".to_owned(),
         };
-        let settings = format!("{receiver} (receiver), tcp_wmem[2] {sender} (sender); {whose}");
+        let settings = format!("{receiver} (receiver), tcp_wmem[2] {sender} (sender) {whose}");
         let [window, expected, risk, why] = match self.loss_limited {
             true if self.simulated.is_some() => {
                 [self.held(), self.expected(), self.risk(), self.fills_in_words()]
@@ -197,7 +200,7 @@ impl WindowAdvice {
             (Some(_), Duration::ZERO) => twice,
             // A window that overflows the buffer also empties it.
             (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
-                format!("{twice}, up to {delay} queue")
+                format!("{twice}, with up to {delay} of queue")
             }
             (Some(_), delay) => format!("{twice}, {delay} queue"),
         }
@@ -216,10 +219,19 @@ impl WindowAdvice {
                 "twice the window overflows the buffer; no closed form gives its rate".to_owned()
             }
             (Some(twice), None) => {
-                // The sawtooth assumes single losses; bursts of losses cost more.
-                let is_beyond = double.window > Some(self.sweet_spot.high);
-                let at_most = if is_beyond { "at most " } else { "" };
-                format!("twice the window gives {at_most}{twice} with {}", self.question.congestion)
+                let with = self.question.congestion;
+                // The sawtooth of single losses; bursts of losses cost more.
+                match double.window > Some(self.sweet_spot.high) {
+                    true if Some(twice) >= self.recommended.rate => {
+                        format!(
+                            "twice the window overflows the buffer; still up to {twice} with {with}"
+                        )
+                    }
+                    true => format!(
+                        "twice the window overflows the buffer: at most {twice} with {with}"
+                    ),
+                    false => format!("twice the window gives {twice} with {with}"),
+                }
             }
             (Some(twice), Some(_)) => format!("twice the window gives {twice}"),
         }

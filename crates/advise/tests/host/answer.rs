@@ -221,3 +221,21 @@ fn published_limits_are_shown_beside_changes_to_them() {
         assert!(compares(changes, true), "{changes}");
     }
 }
+
+/// The smaller end decides for this path, whatever this device's MTU.
+#[test]
+fn law_no_device_is_lowered_for_a_peer() {
+    let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
+    for (ours, path_mtu, theirs, wanted) in
+        [(1400, None, 576, "1400"), (9000, None, 1500, "9000"), (9000, Some(4000), 1500, "4000")]
+    {
+        let here = Snapshot { device: with(ours), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
+        let peer = Some(Snapshot { device: with(theirs), ..Snapshot::default() });
+        let path_mtu = path_mtu.map(Bytes::new);
+        let q = HostQuestion { here, peer, path: None, path_mtu, connections: 1 };
+        let advice = advise(&q).unwrap();
+        let found = advice.findings.iter().find(|f| f.what == "MTU of its device").unwrap();
+        assert_eq!((found.end, found.wanted.as_str()), (PathEnd::Peer, wanted));
+        assert!(advice.findings.iter().all(|f| !f.command.starts_with("ip link set")));
+    }
+}

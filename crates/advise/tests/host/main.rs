@@ -405,24 +405,6 @@ fn law_the_smallest_mtu_known_counts_and_is_named() {
     assert!(ask(1400, Some(9000), Some(1400)).findings.iter().all(|f| f.what != "MTU of eth0"));
 }
 
-/// The smaller end decides for this path, whatever this device's MTU.
-#[test]
-fn law_no_device_is_lowered_for_a_peer() {
-    let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
-    for (ours, path_mtu, theirs, wanted) in
-        [(1400, None, 576, "1400"), (9000, None, 1500, "9000"), (9000, Some(4000), 1500, "4000")]
-    {
-        let here = Snapshot { device: with(ours), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
-        let peer = Some(Snapshot { device: with(theirs), ..Snapshot::default() });
-        let path_mtu = path_mtu.map(Bytes::new);
-        let q = HostQuestion { here, peer, path: None, path_mtu, connections: 1 };
-        let advice = advise(&q).unwrap();
-        let found = advice.findings.iter().find(|f| f.what == "MTU of its device").unwrap();
-        assert_eq!((found.end, found.wanted.as_str()), (PathEnd::Peer, wanted));
-        assert!(advice.findings.iter().all(|f| !f.command.starts_with("ip link set")));
-    }
-}
-
 #[test]
 fn a_larger_mtu_is_not_advised_where_the_path_does_not_take_it() {
     let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });

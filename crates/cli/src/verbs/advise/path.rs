@@ -52,10 +52,22 @@ fn variation(directions: [&DirectionSpec; 2]) -> [(&'static str, Duration); 2] {
     ]
 }
 
-/// Reads a path as written or by name, or the path of a scenario, for data in one direction.
+/// The path of `text`; a key that it lacks is the one in `given`.
+fn completed(text: &str, given: &[(&str, String)]) -> Result<PathSpec, PathError> {
+    let lacks = |text: &str, key: &str| matches!(text.parse::<PathSpec>(), Err(PathError::Missing(missing, _)) if missing == key);
+    let mut written = text.to_owned();
+    for _ in given {
+        let key = given.iter().find(|(key, _)| lacks(&written, key));
+        written.extend(key.map(|(key, value)| format!(" {key}={value}")));
+    }
+    written.parse()
+}
+
+/// The path as written or named, or the path of a scenario, for data in one direction; `given` has the keys of options.
 pub fn read_path(
     text: &str,
     toward: Option<Toward>,
+    given: &[(&str, String)],
 ) -> Result<PathFacts, Box<dyn std::error::Error>> {
     // As in `run`, a dash stands for a scenario on standard input.
     let ([up, down], rtt, mtu, cross) = if text == "-" || path_option::is_scenario(text) {
@@ -67,7 +79,7 @@ pub fn read_path(
         (ways, path.rtt, path.packet, cross)
     } else {
         let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
-        let path: PathSpec = text.parse().map_err(wrong)?;
+        let path = completed(text, given).map_err(wrong)?;
         ([path.up, path.down], path.rtt(), path.mtu, None)
     };
     let [rate, other] = [up, down].map(|direction| direction.lasting_rate());

@@ -34,7 +34,7 @@ pub struct AdviseWindowArguments {
     #[arg(long, allow_hyphen_values = true, value_name = "80ms")]
     rtt: Option<Duration>,
     /// Take rate, RTT with jitter, buffer and loss from a path, written as for `emulate`, or from a scenario: a file, such as `measure
-    /// --scenario` writes, or a name, such as @elephants. Other options override it
+    /// --scenario` writes, or a name, such as @elephants. Other options override it, or add to it
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
     /// Direction of the data on --path: up (from near to far) or down [default: up]
@@ -80,7 +80,14 @@ pub struct AdviseWindowArguments {
 const MAX_UNASKED_PACKETS: f64 = 400e6;
 
 pub fn run(a: AdviseWindowArguments) -> Ending {
-    let path = a.path.as_deref().map(|path| read_path(path, a.direction)).transpose()?;
+    let given = [
+        ("rate", a.rate.map(|rate| format!("{}bit/s", rate.bits_per_second()))),
+        ("rtt", a.rtt.map(|rtt| format!("{}us", rtt.as_secs_f64() * 1e6))),
+        // Any size: the option overrides it.
+        ("buffer", a.buffer.map(|_| "1bdp".to_owned())),
+    ];
+    let given: Vec<_> = given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    let path = a.path.as_deref().map(|path| read_path(path, a.direction, &given)).transpose()?;
     let cross = path.as_ref().and_then(|path| path.cross.clone()).filter(|_| a.cross.is_none());
     let of_path = path.as_ref().and_then(|path| left_out(&path.direction));
     let warnings: Vec<String> = cross.into_iter().chain(of_path).collect();
