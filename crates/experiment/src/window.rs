@@ -98,8 +98,8 @@ fn access_rate(question: &WindowQuestion) -> Rate {
     question.rate.scaled(ACCESS_RATIO).max(MIN_ACCESS)
 }
 
-/// The scenario: hosts with Linux's 52 bytes of headers, whose own limits leave windows up to `largest` alone, and a drop-tail buffer
-/// in bytes.
+/// The scenario: hosts with Linux's 52 bytes of headers, and a drop-tail buffer in bytes. The hosts' own limits allow windows up to
+/// `largest`.
 fn scenario(
     question: &WindowQuestion,
     plan: &Plan,

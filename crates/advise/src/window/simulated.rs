@@ -42,7 +42,7 @@ pub struct TriedWindow {
     pub loss: f64,
 }
 
-/// Minimum number of losses in a run whose rate is that of the steady state: with fewer, the start decides, and all seeds share it.
+/// Minimum number of losses in a run for the rate of the steady state. With fewer, the start decides, which all seeds share.
 pub const STEADY_LOSSES: f64 = 4.0;
 
 /// Number of windows to try.
