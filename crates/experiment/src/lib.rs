@@ -25,7 +25,7 @@
 //! )?;
 //! let bounds = SearchBounds { min: 100, max: 1200, tolerance: 0.01 };
 //! let mft = find_mft(&Theory, &scenario, bounds, 1, Workers::ONE)?;
-//! With windows from C x T_m = 625 packets the path is full: the MFT is C.
+//! // With windows from C x T_m = 625 packets the path is full: the MFT is C.
 //! assert_eq!(mft.rate_bps, 50e6);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
