@@ -122,7 +122,7 @@ fn results_that_cannot_be_kept_are_not_measured() -> Tested {
     let Some(output) = run(dir.path(), &[])? else { return Ok(()) };
     assert_eq!(output.status.code(), Some(1));
     let usage_error = String::from_utf8_lossy(&output.stderr);
-    assert!(usage_error.contains("name a directory that you may write to"), "{usage_error}");
+    assert!(usage_error.contains("is not a directory; name another"), "{usage_error}");
     assert_eq!(usage_error.lines().count(), 1, "{usage_error}");
     Ok(())
 }
