@@ -146,7 +146,6 @@ fn where_loss_limits_the_rate_a_run_measures_ten_losses() {
 /// 100 Mbit/s x 40 ms are 500 kB. After a loss, the segments in flight fill a window of that size. The sender then waits for the
 /// recovery and sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. With a window of twice what path and
 /// buffer hold, it never waits.
-/// sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. Twice what path and buffer hold never makes it wait.
 #[test]
 fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
     let question = WindowQuestion {

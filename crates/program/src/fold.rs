@@ -15,7 +15,6 @@ const HANG: usize = 2;
 
 /// Folds each line of `text` longer than `width`, and each table with such a line. Commands, JSON and single words are not
 /// folded.
-/// whole.
 pub fn fold(text: &str, width: usize) -> Cow<'_, str> {
     let fits = |line: &&str| line.chars().count() <= width;
     let lines: Vec<&str> = text.split('\n').collect();
@@ -117,9 +116,11 @@ fn fold_row(line: &str, indent: usize, width: usize) -> String {
         (from, lead) = (cut, indent);
     }
     let rest: String = chars[from..].iter().collect();
-    let rest = format!("{:lead$}{rest}", "");
+    if lead + rest.chars().count() <= width {
+        return out + &format!("{:lead$}{rest}", "");
+    }
     // A cell that is wider than the screen is prose.
-    out + &if rest.chars().count() > width { fold_words(&rest, indent, width) } else { rest }
+    out + &fold_words(&format!("{:lead$}{}", "", rest.trim_start()), indent, width)
 }
 
 #[cfg(test)]

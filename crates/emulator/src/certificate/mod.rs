@@ -110,7 +110,6 @@ impl MachineLosses {
 
 /// Delay of releases: the time from when a packet was due until the kernel accepted it. The quantiles are `None` if nothing was
 /// released.
-/// was released.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LatenessCertificate {
     /// The median, rounded up by at most a sixteenth.

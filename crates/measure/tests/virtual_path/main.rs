@@ -135,7 +135,6 @@ fn each_discipline_is_known_by_what_it_does_in_overload() {
 
 /// A drop-tail buffer followed by a pausing host. Packets that the host delays seem to wait for longer than the buffer is deep,
 /// but only a full buffer dropped packets.
-/// any time, but they were dropped by a full buffer and by nothing else.
 #[test]
 fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
     for seed in 0..24 {

@@ -211,7 +211,6 @@ fn what_an_application_trickles_is_not_the_bandwidth_for_bbr() {
     }
     // The link takes 400 ms, and the last packet and its ACK a round trip. BBR paces at 1 % below the bandwidth and may be
     // in its draining phase. Its window may delay it by another round trip.
-    // the phase of its cycle that drains, and its window may hold it up for another round trip.
     let took = pair.now.since(began);
     assert!(took <= Duration::from_millis(400 + 40 + 40 + 40), "{took}");
 }

@@ -128,7 +128,6 @@ pub(super) fn followed(there: Option<There>, file: Arc<IncomingFile>) -> Option<
 
 /// Number of whole pieces of a file of `size` bytes to compare with the existing file. Comparing holes takes time but no disk
 /// space, so their number is limited in proportion to the content.
-/// may have this many for each piece of content.
 fn compared(there: &Metadata, size: u64) -> u32 {
     let length = there.len();
     let pieces = hash_tree::pieces(size.min(length));

@@ -35,7 +35,6 @@ const SAME_KIND: Policy = Policy { other_kinds: false, ..REPLACING };
 
 /// Receives an entry `x` where `there` already has that name, beside a directory `outside` with a file. Returns the failures,
 /// whether the entry exists or would exist, and the kind of `x` afterwards.
-/// whether the entry is or would be there, and the kind of `x` afterwards.
 fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, Option<FileType>) {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
