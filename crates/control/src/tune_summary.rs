@@ -25,11 +25,51 @@ struct TunedConnection {
     held: Span,
     /// The connection's last limit, in words.
     last: Option<String>,
-    /// Before its first reduction or hold, and at its last hold.
-    measured: [Option<Measured>; 2],
+    /// Before its first reduction or hold.
+    before: Option<Measured>,
+    holds: Holds,
 }
 
-/// The rate and the RTT of an event.
+/// The measurements of a connection's holds: all of them at first, then every second, every fourth and so on.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Holds {
+    kept: Vec<Measured>,
+    seen: usize,
+    /// Of 2^`halvings` measurements, one is kept.
+    halvings: u32,
+}
+
+/// The most measurements kept for each connection.
+const MAX_KEPT: usize = 64;
+
+impl Holds {
+    fn add(&mut self, measured: Measured) {
+        if self.seen.is_multiple_of(1 << self.halvings) {
+            self.kept.push(measured);
+        }
+        self.seen += 1;
+        if self.kept.len() > MAX_KEPT {
+            let mut is_kept = false;
+            self.kept.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+            self.halvings += 1;
+        }
+    }
+
+    /// The medians. A transfer that drains at its end hardly changes them.
+    fn typical(&self) -> Option<Measured> {
+        let middle = self.kept.len() / 2;
+        let mut rates: Vec<Rate> = self.kept.iter().map(|each| each.rate).collect();
+        let mut rtts: Vec<Duration> = self.kept.iter().map(|each| each.rtt).collect();
+        rates.sort_unstable();
+        rtts.sort_unstable();
+        Some(Measured { rate: *rates.get(middle)?, rtt: *rtts.get(middle)? })
+    }
+}
+
+/// The rate and the RTT of an event, or the medians of several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Measured {
     rate: Rate,
@@ -46,23 +86,24 @@ impl Measured {
 
 impl TunedConnection {
     fn measure(&mut self, event: &TuneEvent) {
-        let [before, held] = &mut self.measured;
         // A download is limited far above its need at first, an upload at once.
         let has_effect = match event.kind {
             TuneEventKind::Taken => matches!(event.change, AppliedChange::Pace { .. }),
             kind => matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held),
         };
         if has_effect {
-            *before = before.or(Measured::of(event));
+            self.before = self.before.or(Measured::of(event));
         }
         if event.kind == TuneEventKind::Held {
-            *held = Measured::of(event).or(*held);
+            Measured::of(event).into_iter().for_each(|measured| self.holds.add(measured));
         }
     }
 
     /// The effect on the rate and the RTT, if it was held; otherwise empty.
     fn effect(&self) -> String {
-        let [Some(before), Some(held)] = self.measured else { return String::new() };
+        let (Some(before), Some(held)) = (self.before, self.holds.typical()) else {
+            return String::new();
+        };
         if before == held {
             return format!(", rate {}, RTT {}", held.rate, held.rtt);
         }
@@ -111,7 +152,8 @@ impl TuneSummary {
                 limited: Span::default(),
                 held: Span::default(),
                 last: None,
-                measured: [None; 2],
+                before: None,
+                holds: Holds::default(),
             });
             self.connections.len() - 1
         });
@@ -128,7 +170,12 @@ impl TuneSummary {
         let connection = &mut self.connections[at];
         connection.measure(event);
         let has_limit = limit.is_some();
-        connection.last = limit.or(connection.last.take());
+        // A trial of a faster pace is no hold.
+        let is_trial = matches!(event.change, AppliedChange::Pace { .. })
+            && event.kind == TuneEventKind::Adjusted;
+        if !is_trial {
+            connection.last = limit.or(connection.last.take());
+        }
         match event.kind {
             TuneEventKind::Taken | TuneEventKind::Tightened | TuneEventKind::Reopened => {
                 connection.limited.set(has_limit, event.wall_s);
@@ -291,11 +338,17 @@ mod tests {
         let tightened = measured(TuneEventKind::Tightened, 47, 124);
         let [early, late] =
             [(48, 60), (49, 41)].map(|(m, ms)| measured(TuneEventKind::Held, m, ms));
-        let all = [taken.clone(), tightened.clone(), early.clone(), late];
+        // The medians of three holds.
+        let all = [taken.clone(), tightened.clone(), early.clone(), late.clone(), late];
         assert_eq!(effect(&all), ", rate 47 Mbit/s -> 49 Mbit/s, RTT 124 ms -> 41 ms");
         assert_eq!(effect(&[taken.clone(), early]), ", rate 48 Mbit/s, RTT 60 ms");
         // A trial without a hold has no known effect.
-        assert_eq!(effect(&[taken, tightened]), "");
+        assert_eq!(effect(&[taken.clone(), tightened.clone()]), "");
+        // The end of an upload drains: of a hundred holds, the median has its rate.
+        let mut held = vec![taken, tightened];
+        held.extend(vec![measured(TuneEventKind::Held, 48, 41); 99]);
+        held.push(measured(TuneEventKind::Held, 17, 41));
+        assert_eq!(effect(&held), ", rate 47 Mbit/s -> 48 Mbit/s, RTT 124 ms -> 41 ms");
     }
 
     #[test]

@@ -187,7 +187,7 @@ fn a_daemon_names_the_rule_that_leaves_a_connection_alone_and_the_one_that_never
         "policy.toml: line 4: never reached: the rule at line 1 matches all of its connections";
     let line = format!("[{}] 127.0.0.1:{port}: not limited", download.id());
     let why = ": the policy leaves it alone (rule 1, line 1: leave)";
-    for words in [hidden, &line, why, "seen, not limited: no rule of the policy tunes "] {
+    for words in [hidden, &line, why, "seen, not limited: the policy leaves "] {
         assert!(said.contains(words), "{words}: {said}");
     }
     server.stop();
