@@ -56,7 +56,8 @@ macro_rules! via_help {
     ($default:literal) => {
         concat!(
             "Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment, without \
-             access to the processes (root, Linux 5.11); auto is bpf if the host supports it, else pidfd (tune doctor and -v \
+             access to the processes (root, Linux 5.11); auto is bpf if the host supports it and no dry run uses it here, \
+             else pidfd (tune doctor and -v \
              give the reason) [default: ",
             $default,
             "]"
@@ -130,7 +131,7 @@ impl Common {
             Err(KernelError::Busy { program, dry_run: true, .. }) if via == Via::Auto => {
                 if !self.quiet {
                     err!(
-                        "sweetspot: a dry run, which limits nothing, is attached here (BPF program {program}): tuning via pidfd"
+                        "sweetspot: a dry run already uses bpf here (BPF program {program}); tuning via pidfd instead"
                     );
                 }
                 Ok(None)
