@@ -9,7 +9,7 @@
 //! ```no_run
 //! use sweetspot_hostile_peer::{Heard, Raw, RawEntry};
 //! # let ticket: sweetspot_protocol::Ticket = "sweetspot1:".parse().unwrap();
-//! A sender that offers a set-user-ID file.
+//! // A sender that offers a set-user-ID file.
 //! let mut raw = Raw::accepted(&ticket);
 //! let entry = RawEntry { mode: 0o6755, ..RawEntry::file("tool", 3) };
 //! let heard = raw.bring(&[(entry, Some(b"abc"))]);
