@@ -170,8 +170,7 @@ impl RouterAdvice {
                 )
             }
             Basis::Optimum if self.is_closed_form() => format!(
-                "For {whom}, of M packets in D round trips of slow start, sqrt(2 M C T / D) balances loss against \
-                 queueing in an M/M/1/B queue (C: rate, T: RTT)."
+                "The closed form for {whom} gives this buffer."
             ),
             Basis::Optimum if self.lacks_transfers() => format!(
                 "The formula's optimum for {whom}, too few of which finished in the simulator for a comparison."
@@ -327,7 +326,7 @@ impl RouterAdvice {
         if self.question.favour == Favour::Latency {
             // Closed forms choose the buffer, not the simulation of a scaled-down link.
             self.decided().filter(|_| self.basis == Basis::RangeLow)?;
-            return Some(format!("Up to {:.0} packets they keep it.", range.high?.get()));
+            return Some(format!("The best rate holds up to {:.0} packets.", range.high?.get()));
         }
         let low = two_digits(range.low.get());
         // Then the range only shows that no buffer tried is worse.

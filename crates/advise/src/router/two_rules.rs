@@ -198,16 +198,18 @@ impl RouterAdvice {
         let r = &self.recommended;
         let rate = |choice: &BufferChoice| choice.rate(self.question.favour).map(Rate::as_f64);
         // Uses the rates in the table. For latency, the recommended buffer itself keeps only 90 % of the best rate.
-        let (share, least) = match self.question.favour {
-            Favour::Latency => (1.0, "too small: the rate is below 90 % of the best"),
-            _ => (SHARE, "too small: the rate is below 90 % of the recommended buffer's"),
+        let (share, best) = match self.question.favour {
+            Favour::Latency => (1.0, "their best rate"),
+            _ => (SHARE, "their rate with the recommended buffer"),
         };
         let keeps = rate(a).zip(rate(r)).map(|(rate, own)| rate >= share * own);
         let words = match (keeps, a.buffer.partial_cmp(&r.buffer)) {
             (None, _) if self.source().is_none() && a.used.is_none() => {
                 "too small: below C T / sqrt(n) the link idles at times"
             }
-            (Some(false), Some(Ordering::Less)) => least,
+            (Some(false), Some(Ordering::Less)) => {
+                return format!("too small: {} get less than 90 % of {best}", self.class());
+            }
             (_, Some(Ordering::Greater)) if r.buffer.get() >= SHARE * a.buffer.get() => {
                 return format!("enough; {:.0} would do", r.buffer.get());
             }

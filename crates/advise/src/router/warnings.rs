@@ -135,8 +135,8 @@ impl RouterAdvice {
         // Reno's mean window, as in OVERLOAD_LOSS.
         let in_flight = libm::sqrt(1.5 / loss);
         Some(format!(
-            "Warning: this buffer loses {} of the packets, which leaves a flow about {in_flight:.0} in flight, so many losses \
-             end in timeouts. A larger buffer would lose less, but delay all traffic longer.",
+            "Warning: this buffer loses {} of the packets, which leaves each flow about {in_flight:.0} packets in flight, so many \
+             losses end in timeouts. A larger buffer would lose less, but delay all traffic longer.",
             self.percent(loss)
         ))
     }

@@ -212,7 +212,7 @@ fn the_range_is_that_of_the_table_shown() {
     let found = less.text(true, 80).replace('\n', " ");
     assert!(found.contains("In the simulator it is the smallest buffer"), "{found}");
     assert!(found.starts_with(&format!("buffer  {smallest:.0} packets")), "{found}");
-    assert!(!found.contains("they keep it"), "{found}");
+    assert!(!found.contains("best rate holds"), "{found}");
     // Short transfers are fastest with 5000 packets, and slower with a larger buffer.
     table.buffers[2].short.rate = Rate::from_bits_per_second(2_000_000);
     let above = SimulatedBuffer {
@@ -224,7 +224,7 @@ fn the_range_is_that_of_the_table_shown() {
     let moved = advice.decided_by(table);
     let found = moved.text(true, 80).replace('\n', " ");
     assert!(moved.recommended.buffer.get() > own, "{moved:?}");
-    assert!(found.contains("Up to 5000 packets they keep it."), "{found}");
+    assert!(found.contains("The best rate holds up to 5000 packets."), "{found}");
 }
 
 /// Short transfers have 0.8, 1 and 0.8 Mbit/s. Geometrically, 90 % of the best is halfway to either neighbour of the recommended
@@ -450,7 +450,7 @@ fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
             assert!(advice.recommended.buffer <= most, "{size} {favour:?} {most}: {advice:?}");
             let text = advice.text(true, 80);
             assert!(
-                !text.contains("they keep it") || text.contains("the smallest buffer"),
+                !text.contains("best rate holds") || text.contains("the smallest buffer"),
                 "{text}"
             );
         }
