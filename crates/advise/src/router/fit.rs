@@ -10,6 +10,7 @@ use sweetspot_theory::router::form_test::{self, FormComparison};
 use sweetspot_theory::router::per_flow::RouterLink;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Significant, Volume};
 
+use super::Parameters;
 use crate::AdviceError;
 use crate::text::{row, table, wrap};
 
@@ -93,16 +94,24 @@ impl LinkMeasurement {
     }
 
     /// A line with the parameters of `form`, for the answer.
-    pub(super) fn line(&self, form: Form) -> String {
+    pub(super) fn line(&self, form: Form, given: &Parameters) -> String {
         let fit = self.loss(form);
         let (rule, r2) = match form {
             Form::PowerLaw => ("a B^-b", self.comparison.power_law_r2),
             Form::Exponential => ("a e^-bB", self.comparison.exponential_r2),
         };
-        let [a, b] = [fit.a.value, fit.b.value].map(Significant::<3>);
-        let f =
-            self.delay.map_or(String::new(), |f| format!(", f = {}", Significant::<3>(f.value)));
-        format!("loss = {rule}, a = {a}, b = {b}{f}, R^2 = {r2:.3}, {} measurements", fit.points)
+        let all = [
+            ("a", Some(fit.a), "--loss-a", given.loss_a),
+            ("b", Some(fit.b), "--loss-b", given.loss_b),
+            ("f", self.delay, "--delay-f", given.delay_f),
+        ];
+        let shown = all.into_iter().filter_map(|(name, fitted, option, given)| {
+            let fitted = Significant::<3>(fitted?.value);
+            let unused = given.map_or(String::new(), |_| format!(" (not used: {option} is given)"));
+            Some(format!(", {name} = {fitted}{unused}"))
+        });
+        let shown: String = shown.collect();
+        format!("loss = {rule}{shown}, R^2 = {r2:.3}, {} measurements", fit.points)
     }
 
     /// A table of each measurement beside the fit of `form`.
@@ -277,6 +286,12 @@ mod tests {
         assert!((found.power_law.a.value - 0.3).abs() < 1e-6);
         assert!((found.delay.unwrap().value - 0.4).abs() < 1e-6);
         assert_eq!(found.form(Form::Exponential), Form::PowerLaw);
+        let given = Parameters { loss_a: Some(0.2), ..Default::default() };
+        let line = found.line(Form::PowerLaw, &given);
+        assert!(
+            line.contains("a = 0.3 (not used: --loss-a is given), b = 0.5, f = 0.4,"),
+            "{line}"
+        );
         // 0.3 / sqrt(100) = 3 %; 0.4 x 100 x 240 us = 9.6 ms.
         let table = found.beside_the_fit(Form::PowerLaw);
         assert!(table.contains("\n      100       3       3      9.6     9.6\n"), "{table}");

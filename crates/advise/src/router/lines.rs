@@ -25,8 +25,12 @@ impl RouterAdvice {
                 ("rate", self.rates()),
                 ("source", self.source_line()),
             ]);
-            lines
-                .extend(self.question.measurement.as_ref().map(|fit| ("fit", fit.line(self.form))));
+            lines.extend(
+                self.question
+                    .measurement
+                    .as_ref()
+                    .map(|fit| ("fit", fit.line(self.form, &self.question.parameters))),
+            );
         }
         let device = self.available.as_ref().map(|device| self.shown(device));
         lines.extend(device.map(|a| ("device", self.device(&a))));
@@ -109,9 +113,12 @@ impl RouterAdvice {
             None if self.assumes_shares && self.unsimulated.is_none() => {
                 "; --verify sim measures loss and rates"
             }
-            None if self.is_rough_for_bulk() => {
-                "; in the simulator, bulk transfers may be several times as fast"
-            }
+            None if self.is_rough_for_bulk() => match self.unsimulated {
+                Some(_) => "; estimate only: bulk rates may be several times too low",
+                None => {
+                    "; estimate only: bulk rates may be several times too low; without --verify none, a simulation checks them"
+                }
+            },
             None => "",
         };
         format!("{}{errors}", self.source_words())
@@ -198,6 +205,9 @@ impl RouterAdvice {
         match self.recommended.used {
             Some(used) if self.recommended.mean_delay.is_none() && !self.assumes_shares => {
                 format!("about {:.1} % of the link", used * 100.0)
+            }
+            Some(used) if self.assumes_use(&self.recommended) => {
+                format!("about {:.1} % of the link (assumed)", used * 100.0)
             }
             Some(used) => format!("{:.1} % of the link", used * 100.0),
             None => "not predicted: below C T / sqrt(n) the link idles at times".to_owned(),

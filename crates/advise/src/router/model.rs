@@ -33,9 +33,9 @@ pub struct Parameters {
 /// Tail index that router-buffer §III-A calls "realistic", compared with traces.
 const TYPICAL_TAIL: f64 = 1.5;
 /// Heavy load, the case for which a buffer is sized (router-buffer §III-B).
-const HEAVY_LOAD: f64 = 1.0;
+pub(super) const HEAVY_LOAD: f64 = 1.0;
 /// Transfers of more than this many mean sizes are called bulk.
-const BULK: f64 = 8.0;
+pub(super) const BULK: f64 = 8.0;
 /// The parameters a, b and f of an M/M/1/B in heavy load: p = 1 / B, and on average the buffer is half full (router-buffer §V).
 const QUEUE: [f64; 3] = [1.0, 1.0, 0.5];
 

@@ -3,7 +3,9 @@
 use sweetspot_units::{Duration, Rate, Significant};
 
 use super::lines::RARE_LOSS;
-use super::{BufferChoice, RouterAdvice, Rule, Source};
+use super::model::{BULK, HEAVY_LOAD};
+use super::simulated::ALMOST_FULL;
+use super::{BufferChoice, Mix, RouterAdvice, Rule, Source};
 use crate::text::{labelled, row, table, two_digits, wrap};
 
 /// The number of columns for a buffer's name, its size and its delay when full.
@@ -25,7 +27,8 @@ impl RouterAdvice {
     }
 
     pub(super) fn alternatives(&self, width: usize) -> String {
-        let rows = self.rows();
+        let rows: Vec<BufferChoice> =
+            self.rows().into_iter().map(|row| self.without_assumed_use(row)).collect();
         let others = if self.source().is_some() { " (some interpolated)" } else { "" };
         let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
         let legend = self.legend(&rows).into_iter();
@@ -40,7 +43,7 @@ impl RouterAdvice {
             .into_iter()
             .chain(&self.available)
             .chain(&self.rules)
-            .cloned()
+            .map(|row| self.without_assumed_use(row.clone()))
             .collect();
         let by = if self.is_closed_form() { "closed forms" } else { "formula" };
         let unknown = match is_predicted(&rows) {
@@ -54,11 +57,23 @@ impl RouterAdvice {
         format!("The same by {by} alone:\n{}{unknown}", cells(&rows))
     }
 
+    /// Whether closed forms assume `choice` to fill almost all of the link, and predict nothing.
+    pub(super) fn assumes_use(&self, choice: &BufferChoice) -> bool {
+        let assumed = ALMOST_FULL * self.question.load.unwrap_or(HEAVY_LOAD);
+        let is_assumed = choice.used.is_some_and(|used| (used - assumed).abs() < f64::EPSILON);
+        choice.source == Source::Formula && self.is_closed_form() && is_assumed
+    }
+
+    fn without_assumed_use(&self, choice: BufferChoice) -> BufferChoice {
+        let used = choice.used.filter(|_| !self.assumes_use(&choice));
+        BufferChoice { used, ..choice }
+    }
+
     /// Explanations of the columns and rows shown.
     fn legend(&self, rows: &[BufferChoice]) -> Vec<(&'static str, String)> {
         if !is_predicted(rows) {
             let full = ("full", "delay of a full buffer, ms".to_owned());
-            return core::iter::once(full).chain(self.rules_legend()).collect();
+            return core::iter::once(full).chain(self.rules_legend(false)).collect();
         }
         let is_simulated = self.source().is_some();
         let unknown = match is_simulated {
@@ -71,14 +86,16 @@ impl RouterAdvice {
         };
         let unknown = rows.iter().any(lacks).then(|| ("-", unknown.to_owned()));
         let delays = ("full, mean", "queueing delay, ms".to_owned());
-        let all = core::iter::once(delays).chain(self.rates_legend(rows));
-        all.chain(self.rules_legend()).chain(unknown).collect()
+        let rates = self.rates_legend(rows);
+        let sizes = rates.as_ref().map(|_| ("sizes", self.sizes_legend(rows)));
+        let all = core::iter::once(delays).chain(rates).chain(sizes);
+        all.chain(self.rules_legend(true)).chain(unknown).collect()
     }
 
     /// The legend of the rate columns, if a row has a rate.
     fn rates_legend(&self, rows: &[BufferChoice]) -> Option<(&'static str, String)> {
         let [small, large] = self.transfers;
-        let has_bulk = rows.iter().any(|row| row.bulk.is_some());
+        let has_bulk = has_bulk(rows);
         rows.iter().find(|row| row.short.is_some())?;
         let (name, sizes) = match has_bulk {
             true => ("short, bulk", format!("{small} and {large}")),
@@ -92,14 +109,37 @@ impl RouterAdvice {
         Some((name, format!("{whose}, Mbit/s")))
     }
 
+    /// The origin of the sizes of the short and the bulk transfer.
+    fn sizes_legend(&self, rows: &[BufferChoice]) -> String {
+        let short = match self.question.mix {
+            // A simulation draws Pareto sizes instead.
+            Mix::Sizes(_) if self.source().is_none() => "the file's short transfers",
+            _ => "all transfers",
+        };
+        let bulk = match has_bulk(rows) {
+            true => format!(" and of those above {BULK} x the mean"),
+            false => String::new(),
+        };
+        format!("the medians of {short}{bulk} (mean: {})", self.size_mean)
+    }
+
     /// The legend of the rules with a name that needs an explanation.
-    fn rules_legend(&self) -> impl Iterator<Item = (&'static str, String)> {
-        self.rules.iter().filter_map(|choice| {
+    fn rules_legend(&self, has_results: bool) -> impl Iterator<Item = (&'static str, String)> {
+        let formula = Some(&self.by_formula).filter(|_| self.is_moved());
+        formula.into_iter().chain(&self.rules).filter_map(move |choice| {
             let (name, words) = match choice.rule {
                 Rule::LongFlows => ("L-model", "best for long flows (Prasad et al., eq. 11)"),
                 Rule::BandwidthDelay => ("BDP", "C x T, the rate of the link times the RTT"),
                 Rule::SquareRoot => return Some(("n", self.flows_legend())),
-                Rule::Cubic => ("Cubic, BBR", "3/7 and 1/4 of BDP/sqrt(n)"),
+                Rule::Formula => ("formula", "the first buffer, before the simulation"),
+                Rule::Cubic if !has_results => {
+                    ("Cubic, BBR", "3/7 and 1/4 of BDP/sqrt(n), advised for Cubic or BBR flows")
+                }
+                Rule::Cubic => (
+                    "Cubic, BBR",
+                    "3/7 and 1/4 of BDP/sqrt(n), advised for Cubic or BBR flows; the results are for flows that halve their window",
+                ),
+                Rule::Tiny => ("tiny", "for paced senders or slow inputs (Enachescu et al.)"),
                 Rule::SlowInputs => ("paper", "Prasad et al.'s, for inputs slower than the output"),
                 _ => return None,
             };
@@ -127,6 +167,18 @@ impl RouterAdvice {
     }
 }
 
+fn has_bulk(rows: &[BufferChoice]) -> bool {
+    rows.iter().any(|row| row.bulk.is_some())
+}
+
+/// The name of a row. The numbers of a rule for other congestion controls are for flows that halve their window.
+fn name(rule: Rule) -> String {
+    match rule {
+        Rule::Cubic | Rule::Bbr => format!("{} rule", rule.name()),
+        _ => rule.name().to_owned(),
+    }
+}
+
 /// A rate in Mbit/s, as printed in the table.
 fn mbit(rate: Rate) -> Significant<3> {
     Significant(rate.as_f64() / 1e6)
@@ -143,7 +195,7 @@ pub(super) fn printed(rate: Rate, source: Source) -> f64 {
 
 /// Whether a row has a prediction. Without any, the table shows only the buffers.
 fn is_predicted(rows: &[BufferChoice]) -> bool {
-    rows.iter().any(|choice| choice.used.is_some())
+    rows.iter().any(|choice| choice.used.or(choice.loss).is_some() || choice.mean_delay.is_some())
 }
 
 fn cells(choices: &[BufferChoice]) -> String {
@@ -164,7 +216,7 @@ fn cells(choices: &[BufferChoice]) -> String {
         };
         let loss = c.loss.map(digits);
         row([
-            &c.rule.name(),
+            &name(c.rule),
             &format!("{:.0}", c.buffer.get()),
             &c.whole_bytes(),
             &ms(c.worst_delay),

@@ -80,11 +80,16 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
     // With a buffer of 2 C T, the flow's window of up to 10,000 packets has a loss of (1.22 / 9800)^2. Half of the transfers have
     // at least 0.529 of the mean size. They see five losses from a mean of 0.92 TB on: 1500 B x 5 x (9800 / 1.22)^2 / 0.529.
     assert_eq!(alone.recommended.loss, None);
+    // This use is assumed, so the table has only buffers.
     let text = alone.text(false, 80);
-    assert!(
-        text.contains("  -            not predicted\n") && !text.contains("equal share"),
-        "{text}"
-    );
+    assert!(text.contains("use     about 98.0 % of the link (assumed)\n"), "{text}");
+    assert!(text.contains("packets     bytes  full\n") && !text.contains("equal share"), "{text}");
+    // A full buffer of C T delays by 60 ms, and a half-full one by 30 ms; 50,000 flows lose more than closed forms know.
+    let many = advise(&RouterQuestion { flows: Some(50_000), ..question("10Gbit/s") }).unwrap();
+    let text = many.text(false, 80);
+    assert!(text.contains("  -            not predicted\n"), "{text}");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" BDP 5000 7.5 MB 60 30 - - - - "), "{text}");
     for (gigabytes, is_known) in [(900, false), (930, true)] {
         let size_mean = Some(Bytes::new(gigabytes * 1_000_000_000));
         let q = RouterQuestion { flows: Some(1), size_mean, ..question("10Gbit/s") };

@@ -147,7 +147,7 @@ fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
     let crowd = RouterQuestion { favour: Favour::Throughput, flows: Some(100), ..q };
     let warnings = advise(&crowd).unwrap().warnings().join(" ");
     assert!(warnings.contains("loses 7.25 % of the packets"), "{warnings}");
-    assert!(warnings.contains("about 5 in flight"), "{warnings}");
+    assert!(warnings.contains("each flow about 5 packets in flight"), "{warnings}");
 }
 
 #[test]
@@ -447,12 +447,34 @@ fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
     let bytes = advice.json()["rules"]["BDP/sqrt(n)"]["bytes"].as_f64().unwrap();
     assert!((bytes / 225_011.0 - 1.0).abs() < 1e-3, "{bytes}");
     assert_eq!(advice.json()["flows"], 1111);
+    assert!(text.contains("\n  Cubic rule ") && text.contains("\n  BBR rule "), "{text}");
     // The legend explains only rows in the table.
     assert!(!text.contains("\n  paper "), "{text}");
     let few = advise(&RouterQuestion { flows: Some(100), ..question("100Mbit/s") }).unwrap();
     let text = few.text(false, 80);
     assert!(text.contains("\n  n            100 flows\n"), "{text}");
     assert!(text.contains("\n  paper        Prasad et al.'s, for inputs slower"), "{text}");
+}
+
+/// A median of 80 kB x (1 / 3) x 2^(2 / 3) = 42.33 kB, and above 640 kB one of 640 kB x 2^(2 / 3) = 1.016 MB.
+#[test]
+fn the_legend_explains_the_sizes_and_the_flows_behind_the_numbers() {
+    let rate = "20Mbit/s".parse().unwrap();
+    let q = RouterQuestion { rate, flows: Some(20), mix: Mix::Short, ..question("100Mbit/s") };
+    let text = advise(&q).unwrap().text(false, 80);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for legend in [
+        "short, bulk rate of transfers of 42.33 kB and 1.016 MB, Mbit/s",
+        "sizes the medians of all transfers and of those above 8 x the mean (mean: 80 kB)",
+        "Cubic or BBR flows; the results are for flows that halve their window",
+        "tiny for paced senders or slow inputs",
+        "--verify none, a simulation checks them",
+    ] {
+        assert!(words.contains(legend), "{legend}: {text}");
+    }
+    let why = "too many packets".to_owned();
+    let unchecked = advise(&q).unwrap().unsimulated(why).text(false, 200);
+    assert!(unchecked.contains("; estimate only: bulk rates may be several times too low\n"));
 }
 
 #[test]

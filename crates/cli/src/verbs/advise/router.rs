@@ -49,7 +49,8 @@ pub struct AdviseRouterArguments {
     /// Share of the link that is used in its busy times with ample buffer; for a full or overloaded link, give its --flows instead
     #[arg(long, allow_hyphen_values = true, value_name = "100%", value_parser = share)]
     load: Option<f64>,
-    /// Mean size of a transfer, where --mix names no file [default: 80kB, or more if so few bulk --flows need more to
+    /// Mean size of a transfer, where --mix names no file. The answer has rates for two sizes: the median of all transfers, and the median of
+    /// those above eight times the mean [default: 80kB, or more if so few bulk --flows need more to
     /// fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
@@ -84,7 +85,7 @@ pub struct AdviseRouterArguments {
     #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
     /// Measurements of the link at four buffers or more, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms). The loss form, a, b and f
-    /// are fitted to them and decide; nothing is simulated without --verify sim
+    /// are fitted to them and decide; nothing is simulated without --verify sim. --loss-a, --loss-b and --delay-f override the fit
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
     /// Check of the advice in the simulator: sim (thorough, up to 30 s of CPU time) or none [default: up to 10 s of CPU time, 20 s
