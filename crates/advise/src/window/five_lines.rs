@@ -23,7 +23,8 @@ impl WindowAdvice {
         let sender = s.tcp_wmem_max.get();
         let whose = match s.autotuning_reaches() {
             true => format!(
-                "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {}",
+                "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {} \
+                 (net.core.rmem_max must be at least that)",
                 s.so_rcvbuf.get()
             ),
             false => "at least, which limits every connection of its host".to_owned(),
@@ -141,7 +142,7 @@ impl WindowAdvice {
 
     /// The warning about a buffer that cannot hold one burst of its sender. The closed forms and the simulator assume that ACKs
     /// spread the packets.
-    pub(super) fn burst_words(&self) -> Option<String> {
+    fn burst_words(&self) -> Option<String> {
         let buffer = self.question.buffer? * self.connections;
         // A burst is never larger than the window.
         let burst = LARGEST_SEGMENT.min(self.recommended.window?);
@@ -153,8 +154,27 @@ impl WindowAdvice {
         })
     }
 
+    /// The warning about mice beside a shallow or unknown buffer, which no closed form counts as bursty.
+    fn mice_words(&self) -> Option<String> {
+        let q = &self.question;
+        let is_mice = q.cross.is_some_and(|cross| cross.kind == CrossKind::Mice);
+        let is_deep = q.buffer.is_some_and(|buffer| buffer >= q.rate * q.rtt);
+        let simulate = match q.buffer {
+            None => "give --buffer to simulate it",
+            Some(_) => "only a simulation counts that (--verify sim)",
+        };
+        (is_mice && !is_deep && self.simulated.is_none()).then(|| {
+            format!("mice are bursty: in a shallow buffer the rate can be far lower; {simulate}.")
+        })
+    }
+
+    /// The warnings about what closed forms, or also the simulator, do not count.
+    pub(super) fn own_warnings(&self) -> impl Iterator<Item = String> {
+        self.burst_words().into_iter().chain(self.mice_words())
+    }
+
     fn expected(&self) -> String {
-        let full = match self.burst_words() {
+        let full = match self.burst_words().or_else(|| self.mice_words()) {
             Some(_) => format!("at most {}", rate(self.recommended.rate)),
             None => rate(self.recommended.rate),
         };
@@ -295,7 +315,7 @@ impl WindowAdvice {
         if spot.low == spot.high {
             return format!("{full}; more would queue");
         }
-        format!("{full}{}; with the buffer, {}", self.margin_in_words(), spot.high)
+        format!("{full}{}; with the buffer full, {}", self.margin_in_words(), spot.high)
     }
 
     /// The effect of a larger window: of the first that is slower, or of the largest.
@@ -343,12 +363,24 @@ impl WindowAdvice {
                     Some(_) => ", which stalls recoveries",
                     _ => "",
                 };
-                format!("; more than the closed form's sweet spot{why}: {}", self.sweet_spot.high)
+                format!("; more than the closed form's sweet spot{why}: {}", self.spot_in_words())
             }
             Some(window) if window < self.sweet_spot.low => {
-                format!("; less than the closed form's sweet spot: {}", self.sweet_spot.low)
+                format!("; less than the closed form's sweet spot: {}", self.spot_in_words())
             }
             _ => String::new(),
+        }
+    }
+
+    fn spot_in_words(&self) -> String {
+        let [low, high] = [self.sweet_spot.low, self.sweet_spot.high].map(|end| end.to_string());
+        let units = [&low, &high].map(|end| end.split_once(' ').map(|(_, unit)| unit));
+        match (low == high, units) {
+            (true, _) => high,
+            (false, [Some(unit), Some(other)]) if unit == other => {
+                format!("{} to {high}", low.trim_end_matches(unit).trim_end())
+            }
+            _ => format!("{low} to {high}"),
         }
     }
 
@@ -357,7 +389,7 @@ impl WindowAdvice {
         let above = |window: Bytes| window.as_f64() / self.sweet_spot.low.as_f64() - 1.0;
         match self.recommended.window.map(above) {
             Some(margin) if margin >= 0.005 && self.question.cross.is_none() => {
-                format!(" + {}", Percent(margin))
+                format!(", plus {} headroom", Percent(margin))
             }
             _ => String::new(),
         }

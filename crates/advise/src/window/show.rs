@@ -16,7 +16,7 @@ impl WindowAdvice {
     /// bandwidth-delay products, the assumptions, and the formulas with their numbers.
     pub fn text(&self, explain: bool, width: usize) -> String {
         let mut out = self.in_five_lines(width);
-        out.extend(self.burst_words().map(|words| wrap(&format!("Warning: {words}"), width, 2)));
+        out.extend(self.own_warnings().map(|words| wrap(&format!("Warning: {words}"), width, 2)));
         if explain {
             if let Some(simulated) = &self.simulated {
                 out.push('\n');
@@ -196,7 +196,7 @@ impl WindowAdvice {
         });
         out.insert("settings".into(), settings);
         let warnings: Vec<String> =
-            self.burst_words().into_iter().chain(self.warnings.iter().cloned()).collect();
+            self.own_warnings().chain(self.warnings.iter().cloned()).collect();
         out.insert("warnings".into(), json!(warnings));
         out.insert("assumptions".into(), json!(self.assumptions));
         let formulas: Vec<Value> = self.all_formulas().iter().map(Formula::json).collect();

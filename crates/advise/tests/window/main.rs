@@ -220,7 +220,8 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
             let advice = advise(&q).unwrap();
             let text = advice.text(false, 80);
             let last = if advice.loss_limited { "fix" } else { "why" };
-            assert_eq!(line_names(&text), [&FIVE[..4], &[last]].concat(), "{text}");
+            let (answer, _) = text.split_once("Warning: ").unwrap_or((&text, ""));
+            assert_eq!(line_names(answer), [&FIVE[..4], &[last]].concat(), "{text}");
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
     }
@@ -285,16 +286,40 @@ fn a_path_that_the_initial_window_fills_or_overflows_needs_no_window() {
     assert_eq!(beside(45_000).unwrap().recommended.window, Some(INITIAL_WINDOW));
 }
 
+/// C T is 5 MB: a buffer of that size is deep. The program's SO_RCVBUF is its window, up to net.core.rmem_max.
+#[test]
+fn closed_forms_warn_of_mice_unless_the_buffer_is_deep() {
+    let mice = |buffer: Option<u64>| {
+        let (buffer, cross) = (buffer.map(Bytes::new), Some("mice:30%".parse().unwrap()));
+        advise(&WindowQuestion { buffer, cross, ..question("1Gbit/s", "40ms") }).unwrap()
+    };
+    for (buffer, next) in [(None, "give --buffer"), (Some(500_000), "--verify sim")] {
+        let text = mice(buffer).text(false, 500);
+        assert!(text.contains("\nrate      at most 700 Mbit/s on the wire, "), "{text}");
+        assert!(text.contains("\nWarning: mice are bursty: ") && text.contains(next), "{text}");
+        assert!(text.contains("(net.core.rmem_max must be at least that)"), "{text}");
+        let warnings = &mice(buffer).json()["warnings"];
+        assert!(warnings[0].as_str().unwrap().contains(next), "{warnings}");
+    }
+    let deep = mice(Some(5_000_000));
+    assert!(!deep.text(false, 500).contains("at most 700"));
+    assert_eq!(deep.json()["warnings"], serde_json::json!([]));
+}
+
 #[test]
 fn the_margin_above_rate_x_rtt_is_named() {
     let buffer = |bytes| {
         let q = WindowQuestion { buffer: Some(Bytes::new(bytes)), ..question("100Mbit/s", "50ms") };
-        advise(&q).unwrap().text(true, 80).replace("\n    ", " ")
+        let text = advise(&q).unwrap().text(true, 80);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     // C T is 625 kB of packets. 5 % of it is 31 kB: less than half of a buffer of 100 kB, but more than half of 25 kB, which is 2
     // %.
     let deep = buffer(100_000);
-    assert!(deep.contains("of payload + 5 %; with the buffer, "), "{deep}");
-    assert!(buffer(25_000).contains("of payload + 2 %; with the buffer, "), "{deep}");
+    assert!(deep.contains("of payload, plus 5 % headroom; with the buffer full, "), "{deep}");
+    assert!(
+        buffer(25_000).contains("of payload, plus 2 % headroom; with the buffer full, "),
+        "{deep}"
+    );
     assert!(deep.contains("The margin above rate x RTT keeps the link busy"), "{deep}");
 }

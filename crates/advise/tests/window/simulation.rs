@@ -292,7 +292,7 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
         let text = advice.text(true, 80);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let why = format!("{place} than the closed form's sweet spot");
-        assert!(text.contains(&why), "{text}");
+        assert!(text.contains(&why) && text.contains(": 422.3 to 489.9 kB"), "{text}");
         let [packets, memory] =
             [kb * 1500 * 1000 / 1448, 2 * kb * 1000].map(|n| Bytes::new(n).to_string());
         assert!(text.contains(&format!("= S = {packets}: {kb} kB")), "{text}");

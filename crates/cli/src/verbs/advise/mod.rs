@@ -36,12 +36,6 @@ pub struct AdviseArguments {
 #[derive(Debug, Subcommand)]
 enum About {
     /// The window that a path needs, and the cost of a wrong one
-    ///
-    /// Six windows are called the bandwidth-delay product. --json has them, and --explain beside cross traffic. C is the capacity, A the
-    /// available bandwidth; T_m is the RTT without queues, T_e the RTT before the transfer.
-    ///
-    /// bdp1 is C x T_m, bdp2 C x T_e, bdp3 A x T_m, and bdp4 A x T_e. bdp5 is the rate of an unlimited window times its mean RTT. bdp6 is
-    /// more than path and buffer hold, so that the congestion window decides alone.
     Window(window::AdviseWindowArguments),
     /// The settings that limit a flow on this host, and the commands that change them
     Host(host::AdviseHostArguments),

@@ -21,6 +21,14 @@ use sweetspot_program::values;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Six windows are called the bandwidth-delay product. --json lists them; so does
+--explain when there is cross traffic. C is the capacity, A the available
+bandwidth; T_m is the RTT without queues, T_e the RTT before the transfer.
+
+bdp1 is C x T_m, bdp2 C x T_e, bdp3 A x T_m, and bdp4 A x T_e. bdp5 is the rate
+of an unlimited window times its mean RTT. bdp6 is more than path and buffer
+hold, so that the congestion window decides alone.
+
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
   sweetspot advise window --path path.toml
