@@ -41,7 +41,10 @@ impl HostAdvice {
     fn by_hand(&self, width: usize) -> String {
         let rows = self.findings.iter().filter(|f| !f.is_in_set() && f.what != ASKED);
         rows.map(|f| match f.command.strip_prefix("# ") {
-            Some(words) => labelled(LABEL, "by hand", &format!("{}: {words}", f.what), width),
+            Some(words) => {
+                let label = if f.is_change() { "by hand" } else { "note" };
+                labelled(LABEL, label, &format!("{}: {words}", f.what), width)
+            }
             // A line to copy is never broken.
             None => format!("{:<LABEL$}{}\n", "by hand", f.command),
         })
@@ -171,17 +174,23 @@ impl HostAdvice {
     }
 
     fn count(&self) -> String {
-        let by_hand = self.findings.iter().filter(|f| !f.is_in_set()).count();
+        let changes = self.findings.iter().filter(|f| f.is_change());
+        let by_hand = changes.clone().filter(|f| !f.is_in_set()).count();
         let by_hand = match by_hand {
             0 => String::new(),
             n => format!(" ({n} by hand)"),
         };
         let lasts = match self.of_sysctl_file().next() {
-            Some(_) if self.is_written => "; the file written keeps this host's sysctls",
-            Some(_) => "; they last until the next boot; --write FILE keeps this host's sysctls",
+            Some(_) if self.is_written => {
+                "; to make this host's sysctls permanent, copy the file written to /etc/sysctl.d"
+            }
+            Some(_) => {
+                "; these commands last until reboot; to make this host's permanent, use --write FILE"
+            }
             None => "",
         };
-        match self.findings.len() {
+        match changes.count() {
+            0 if !self.findings.is_empty() => "no setting helps".to_owned(),
             0 => "none needed".to_owned(),
             1 if !by_hand.is_empty() => "1, by hand".to_owned(),
             n => format!("{n}{by_hand}{lasts}"),

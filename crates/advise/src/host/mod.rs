@@ -16,6 +16,9 @@ pub use snapshot::{Device, Listener, Snapshot, Sysctls};
 
 use sweetspot_units::{Bytes, Rate};
 
+/// In place of a command, where only fewer connections or more memory help.
+const NO_SETTING: &str = "# no setting adds memory: the windows together exceed half of the host's";
+
 /// An end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathEnd {
@@ -99,6 +102,11 @@ impl Finding {
     /// Whether the command makes the change as is. Otherwise it is a comment: a condition, or a change to a program.
     pub fn is_in_set(&self) -> bool {
         !self.command.contains('#')
+    }
+
+    /// Whether a change helps. Otherwise it is a warning.
+    pub(crate) fn is_change(&self) -> bool {
+        self.command != NO_SETTING
     }
 
     /// Whether only programs that set their own buffer gain from the change.

@@ -189,10 +189,10 @@ fn a_peer_of_which_only_the_mtu_is_known_was_not_checked() {
 #[test]
 fn the_count_of_changes_knows_the_file_that_was_written() {
     let mut advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304"));
-    assert!(advice.answer(80).contains("until the next boot; --write FILE keeps"));
+    assert!(advice.answer(80).contains("changes   1; these commands last until reboot; to make"));
     advice.is_written = true;
-    let text = advice.answer(80);
-    assert!(text.contains("changes   1; the file written keeps this host's sysctls"), "{text}");
+    let text = advice.answer(200);
+    assert!(text.contains("changes   1; to make this host's sysctls permanent, copy"), "{text}");
 }
 
 /// Linux's loopback device has an MTU of 65,536 B, but an IP packet has at most 65,535 B (RFC 791). No

@@ -50,6 +50,8 @@ fn memory_that_no_setting_can_add_is_the_limit_named_and_smaller_buffers_still_c
     }
     let text = advice.text(false, 80).replace("\n          ", " ");
     assert!(text.contains("the windows together exceed half of the host's"), "{text}");
+    // That note is no change.
+    assert!(text.contains("\nnote ") && text.contains("\nchanges   no setting helps\n"), "{text}");
     assert!(!text.contains("\ngain") && !text.contains("\nset "), "{text}");
     let small = of(little("net.ipv4.tcp_wmem = 4096 16384 4194304\n"), 1);
     let found = small.findings.iter().find(|f| f.what == "net.ipv4.tcp_wmem").unwrap();

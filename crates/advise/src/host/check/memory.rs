@@ -4,7 +4,7 @@ use sweetspot_units::{Bytes, Rate};
 
 use super::PathTarget;
 use crate::host::caps::{self, FlowRole};
-use crate::host::{Finding, PathEnd, Snapshot};
+use crate::host::{Finding, NO_SETTING, PathEnd, Snapshot};
 
 /// The memory that all connections need for the target window, and the smaller `tcp_mem` pressure threshold, above which the
 /// kernel shrinks buffers; `None` if the threshold suffices.
@@ -78,8 +78,7 @@ pub(super) fn check(
             wanted: "fewer connections, or more memory".to_owned(),
             gain: None,
             cost: None,
-            command: "# no setting adds memory: the windows together exceed half of the host's"
-                .to_owned(),
+            command: NO_SETTING.to_owned(),
         });
         return;
     }

@@ -32,7 +32,8 @@ pub struct AdviseHostArguments {
     /// is sent
     #[arg(long, value_name = "HOST", value_hint = clap::ValueHint::Hostname)]
     peer: Option<String>,
-    /// Path MTU, if known. The advice uses the smallest of this, the MTU of this host's device, and --peer-mtu
+    /// Path MTU, if known. The advice uses the smallest of this, the MTU of this host's device, and --peer-mtu. Leave it out with
+    /// --peer, which reads it
     #[arg(long, value_name = "1500B", value_parser = super::bytes, conflicts_with = "peer")]
     path_mtu: Option<Bytes>,
     /// MTU of the other host's device
@@ -42,8 +43,8 @@ pub struct AdviseHostArguments {
     #[arg(long, value_name = "256KiB", value_parser = super::bytes)]
     rcvbuf: Option<Bytes>,
     /// Number of connections that share the path equally; each gets a window for its part of the rate. If one TCP window cannot fill the
-    /// path, at least as many are assumed as it takes
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// path, at least as many are assumed as it takes. Needs --rate and --rtt
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "rate")]
     connections: u64,
     /// Output of `sysctl -a` on the other host
     #[arg(long, value_name = "FILE")]
