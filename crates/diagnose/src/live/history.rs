@@ -199,8 +199,8 @@ impl ConnectionHistory {
 
     /// Records the windows that both ends advertise in a sample, which may be the first one.
     pub fn see_windows(&mut self, now: &Sample) {
-        self.own_windows.see(now.window, now.at);
-        self.peer_windows.see(now.peer_window, now.at);
+        self.own_windows.see(now.window, now.received, now.at);
+        self.peer_windows.see(now.peer_window, now.acked, now.at);
         let Some(window) = now.peer_window else { return };
         if now.exceeds_window() {
             self.withdrawn = now.acked.saturating_add(now.outstanding.unwrap_or_default());

@@ -46,6 +46,8 @@ struct Shown {
     rtt: Option<Duration>,
     /// The windows advertised by this end and by the peer.
     windows: [Option<Bytes>; 2],
+    /// The bytes that each of them had received.
+    received: [Bytes; 2],
 }
 
 impl SlidingLive {
@@ -68,7 +70,8 @@ impl SlidingLive {
             [since(sample.acked, last.acked), since(sample.received, last.received)]
         });
         let moved = passed.is_some_and(|[sent, received]| sent != received);
-        if passed.is_none_or(|passed| passed != [Bytes::ZERO; 2]) {
+        let has_moved = passed.is_none_or(|passed| passed != [Bytes::ZERO; 2]);
+        if has_moved {
             self.moved_at = sample.at;
         }
         let before = self.rests(sample.at).then(|| self.mark());
@@ -77,9 +80,11 @@ impl SlidingLive {
             self.attribute_proven_queue();
         }
         let rtt = self.live.rtt().filter(|_| moved);
-        let shown = Shown { at: sample.at, rtt, windows: [sample.window, sample.peer_window] };
+        let windows = [sample.window, sample.peer_window];
+        let received = [sample.received, sample.acked];
+        let shown = Shown { at: sample.at, rtt, windows, received };
         let is_new = self.shown.back().is_none_or(|last| last.windows != shown.windows);
-        if rtt.is_some() || is_new {
+        if has_moved || is_new {
             self.shown.push_back(shown);
         }
         let grain = self.length / GRAINS;
@@ -153,8 +158,10 @@ impl SlidingLive {
         let mut windows = [WindowsSeen::default(); 2];
         let mut round_trips = Histogram::default();
         for shown in &self.shown {
-            for (seen, window) in windows.iter_mut().zip(shown.windows) {
-                seen.see(window, shown.at);
+            for ((seen, window), received) in
+                windows.iter_mut().zip(shown.windows).zip(shown.received)
+            {
+                seen.see(window, received, shown.at);
             }
             if let Some(rtt) = shown.rtt.filter(|_| shown.at > first.totals.at) {
                 round_trips.add(rtt.as_micros(), 1);

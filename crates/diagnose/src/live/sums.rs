@@ -82,14 +82,20 @@ pub struct WindowsSeen {
     pub closed: u64,
     /// The time since which it has been closed.
     pub closed_since: Option<Time>,
+    /// Bytes that the end had received in the latest sample.
+    received: Bytes,
 }
 
 impl WindowsSeen {
-    /// Takes the window in a sample. An unknown window may be open.
-    pub fn see(&mut self, window: Option<Bytes>, at: Time) {
-        match window {
-            Some(window) => self.add(window, at),
-            None => self.closed_since = None,
+    /// Takes the window in a sample, and the bytes that the end had `received` until then. An unknown window may be
+    /// open. If bytes arrived since the last sample, the window was open between the two.
+    pub fn see(&mut self, window: Option<Bytes>, received: Bytes, at: Time) {
+        if window.is_none() || received > self.received {
+            self.closed_since = None;
+        }
+        self.received = received;
+        if let Some(window) = window {
+            self.add(window, at);
         }
     }
 

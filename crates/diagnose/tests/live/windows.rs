@@ -4,7 +4,7 @@ use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::{Live, Sample};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::{SECOND, after_a_second, bulk};
+use crate::{SECOND, after_a_second, bulk, receiver};
 
 /// 90 kB per 60 ms is 12 Mbit/s. The window varies between 90 and 30 kB, because the reader empties the buffer in jumps. Samples
 /// in step with the reader mostly find 61 kB.
@@ -75,4 +75,41 @@ fn one_short_closure_beside_losses_does_not_make_the_reader_slow() {
         });
     }
     assert_eq!(live.limits().dominant(), Class::ReceiverWindow, "{:?}", live.limits());
+}
+
+/// Each second finds the window closed. A reader that took data in between opened it, at either end; without data it hangs.
+#[test]
+fn a_window_that_let_data_pass_did_not_stay_closed() {
+    let watched = |bytes: u64, receives: bool| {
+        let mut live = Live::default();
+        for n in 0..10_u64 {
+            let (at, moved) = (SECOND * n, Bytes::new(1_000_000 + bytes * n));
+            let sample = match receives {
+                true => Sample {
+                    received: moved,
+                    window: Some(Bytes::ZERO),
+                    unread: Bytes::new(1_000_000),
+                    ..receiver()
+                },
+                false => Sample {
+                    acked: moved,
+                    busy: at,
+                    window_limited: at,
+                    peer_window: Some(Bytes::ZERO),
+                    ..bulk()
+                },
+            };
+            live.handle(Sample { at: Time::ZERO + at, ..sample });
+        }
+        live.period()
+    };
+    for receives in [true, false] {
+        let verdict = watched(200_000, receives).verdict();
+        assert_eq!(verdict.class, Class::ReceiverApplication, "{}", verdict.words);
+        // Each of the nine intervals has an opening, so there were ten closures.
+        let words = "it reads more slowly than data arrives, so its window closed 10 times";
+        assert!(verdict.words.contains(words), "{}", verdict.words);
+        assert!(!verdict.fix.contains("hangs"), "{}", verdict.fix);
+        assert_eq!(watched(0, receives).evidence.hangs_for, Some(SECOND * 9));
+    }
 }

@@ -115,7 +115,8 @@ impl Stream {
         if ack.window == 0 && self.window != Some(0) && !ack.opens {
             self.counts.zero_windows += 1;
         }
-        let since = self.closed_since.unwrap_or(now);
+        // Acknowledged data passed while the window was open.
+        let since = self.closed_since.filter(|_| !advanced).unwrap_or(now);
         self.closed_since = (ack.window == 0 && !ack.opens).then_some(since);
         self.window = Some(ack.window);
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
