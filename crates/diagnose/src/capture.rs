@@ -109,9 +109,10 @@ fn reader(stream: &Stream, limits: &Limits) -> Reader {
 }
 
 /// The path's capacity as trains of acknowledgements show it. If it is below the mean delivery rate, the trains span pauses and
-/// show nothing.
+/// show nothing. A rate a little above theirs passed the path, too.
 fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
-    stream.train_rate().filter(|rate| *rate >= goodput.scaled(0.95))
+    let trains = stream.train_rate().filter(|rate| *rate >= goodput.scaled(0.95));
+    trains.map(|rate| rate.max(goodput))
 }
 
 /// Summary of a whole stream, the context for each of its parts.

@@ -26,11 +26,11 @@ pub fn name_shared_paths(flows: &mut [Flow]) {
         if both.is_some_and(|(span, together)| fills_path(span, &flow.evidence, together)) {
             share_full_path(flow, shared);
         }
+        flow.evidence.shared = shared;
         if flow.verdict.class == Class::Bandwidth {
-            flow.evidence.shared = shared;
             flow.shared_path = shared;
-            flow.conclude();
         }
+        flow.conclude();
     }
 }
 
