@@ -41,6 +41,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             }
             return receiver_window_fix(e);
         }
+        Class::ReceiverApplication if e.is_sampled && e.unread.is_none() => {
+            let words = fix(class, &Evidence { is_sampled: false, ..*e });
+            return format!(
+                "{words} Run sweetspot diagnose there: its kernel knows the unread data."
+            );
+        }
         Class::ReceiverApplication if e.hangs_for.is_some() => {
             "On the receiver: find out why the program hangs (its stack trace, strace -p PID)."
         }

@@ -5,8 +5,10 @@ use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::capture::Classifier;
+use crate::evidence::Failure;
 use crate::joined::Joined;
 use crate::limits::rounded;
+use crate::live::Sample;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
 use crate::words::{has_nagle, standing};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
@@ -201,6 +203,29 @@ impl Flow {
         }
         self.on_full_path = Some(OnFullPath { limits, deliveries: deliveries.clone() });
         self
+    }
+
+    /// Takes the counters of the only reading of a sender that is idle now, and its rate over the time with data in flight.
+    pub(crate) fn take_totals(&mut self, totals: &Sample) {
+        self.retransmitted_segments = totals.retransmitted;
+        if totals.busy > Duration::ZERO {
+            self.bytes = totals.acked.get();
+            self.goodput_bps = (totals.acked / totals.busy).as_f64();
+            self.goodput_is_while_sending = true;
+        }
+    }
+
+    /// A connection with `syns` unanswered SYNs so far, according to the kernel.
+    pub fn unanswered(source: SocketAddr, destination: SocketAddr, syns: u64) -> Flow {
+        let evidence = Evidence {
+            segments: syns,
+            retransmitted: Some(syns.saturating_sub(1)),
+            failure: Some(Failure::Unanswered),
+            is_sampled: true,
+            ..Evidence::default()
+        };
+        let limits = Limits::only(Class::NeverEstablished, Duration::from_nanos(1));
+        Flow::new(source, destination, limits, &evidence)
     }
 
     /// Whether only the receiver's kernel was sampled.

@@ -11,6 +11,9 @@ use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 use crate::capture::flows;
 use crate::{Flow, counted, name_shared_paths};
 
+/// Why a connection with a single unanswered SYN has no verdict: the answer may still come.
+pub const STILL_OPENING: &str = "still opening; diagnose again in a few seconds";
+
 /// Size of the read buffer: large enough for few system calls.
 const READ_BUFFER_BYTES: usize = 2 << 20;
 

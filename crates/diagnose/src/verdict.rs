@@ -5,6 +5,7 @@ use crate::explained::{allowed, explains};
 use crate::fix::fix;
 use crate::gain::gain;
 use crate::limits::rounded;
+use crate::recorded::PROGRAM_OR_BUFFER;
 use crate::{Class, Evidence, Limits, percent, words};
 
 /// A flow's limit, in words.
@@ -126,8 +127,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
                 // The class with the most time does not account for the rate: report another one with enough time.
                 Some(next)
                     if class == Class::Unknown
-                        && evidence.unknown_because == Some(UNEXPLAINED)
-                        && limits.family_share(next) >= MIN_SHARE
+                        && is_told_instead(limits.family_share(next), evidence)
                         && explains(next, limits.family_share(next), evidence) =>
                 {
                     next
@@ -138,6 +138,14 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
         limits.disown(class);
         evidence.unknown_because = Some(UNEXPLAINED);
         evidence.unexplained.get_or_insert(class);
+    }
+}
+
+/// Whether a limit with `share` of the time is reported in place of the unknown limit.
+fn is_told_instead(share: f64, evidence: &Evidence) -> bool {
+    match evidence.unknown_because {
+        Some(UNEXPLAINED) => share >= MIN_SHARE,
+        because => because == Some(PROGRAM_OR_BUFFER),
     }
 }
 

@@ -13,6 +13,7 @@ use self::unknown::unknown;
 use crate::evidence::{Failure, Nagle, Stall};
 use crate::explained::allowed;
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
+use crate::recorded::PROGRAM_OR_BUFFER;
 use crate::{Class, Evidence, SharedPath, percent};
 
 /// Whether a family's share, as printed, is larger than its leading class's.
@@ -70,7 +71,11 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         Class::ReceiverWindow => receiver_window(percent, e),
         Class::ReceiverApplication => receiver_application(percent, e),
         Class::SenderWindow if e.is_one_reading => {
-            format!("{percent} % of the time limited by the sender's buffer.")
+            let rest = match e.unknown_because {
+                Some(PROGRAM_OR_BUFFER) => format!(" The rest: {PROGRAM_OR_BUFFER}."),
+                _ => String::new(),
+            };
+            format!("{percent} % of the time limited by the sender's buffer.{rest}")
         }
         Class::SenderWindow => format!(
             "{percent} % of the time limited by the sender's buffer{}; the flight did not grow.",
@@ -110,9 +115,9 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
     };
     if let Some(gain) = gain.filter(|gain| *gain > e.goodput.scaled(0.05)) {
         let [capacity, now] = [e.goodput + gain, e.goodput].map(in_rate);
-        words += &format!(
-            " Without this limit: up to {capacity}, the path's capacity, instead of {now}."
-        );
+        let whose =
+            if e.shared.is_some() { "its share of the path" } else { "the path's capacity" };
+        words += &format!(" Without this limit: up to {capacity}, {whose}, instead of {now}.");
     }
     words
 }
@@ -277,6 +282,11 @@ fn never_established(e: &Evidence) -> String {
             "The connection was never established: the SYN was answered, but no ACK followed \
              within {}.",
             e.lasted
+        ),
+        // The kernel does not tell when it sent the first one.
+        Some(Failure::Unanswered) if e.is_sampled => format!(
+            "The connection was never established: {} sent, no answer.",
+            counted(e.segments, "SYN", "SYNs")
         ),
         Some(Failure::Unanswered) | None => format!(
             "The connection was never established: {} SYN sent in {} got no answer.",

@@ -104,8 +104,8 @@ fn a_paste_without_counters_gets_the_command_that_prints_them() {
             "only received",
         ),
         (
-            "SYN-SENT 0 1 10.0.0.5:40000 203.0.113.5:443 timer:(on,3sec,3)\n\t cubic rto:8000 mss:524 cwnd:1 retrans:1/3\n",
-            "SYN got no answer",
+            "SYN-SENT 0 1 10.0.0.5:40000 203.0.113.5:443 timer:(on,1sec,0)\n\t cubic rto:1000 mss:524 cwnd:10 unacked:1\n",
+            "still opening",
         ),
         (
             "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n[  5]   0.00-1.00   sec  2.86 MBytes\n",

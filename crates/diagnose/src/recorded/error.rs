@@ -35,12 +35,9 @@ pub enum RecordingError {
     /// The output of ss on a host without connections.
     #[error("ss lists no connection in it; run ss while the transfer runs")]
     NoConnection,
-    /// No connection was established.
-    #[error(
-        "its connections are not open: the SYN got no answer (SYN-SENT); look for a wrong address, a filter, or a host \
-         that is down"
-    )]
-    NoAnswer,
+    /// All connections may still open.
+    #[error("its connections are still opening; run ss again in a few seconds")]
+    Opening,
     /// No line about a connection can be parsed. Contains the first such line.
     #[error("no connection in it was understood; the first is: {0}")]
     NotUnderstood(String),

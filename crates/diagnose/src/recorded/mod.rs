@@ -15,9 +15,10 @@ pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::limits::OFTEN;
 use crate::live::{Live, Period, Sample, Side};
-use crate::report::{DiagnosisReport, rank};
-use crate::{Class, Flow, name_shared_paths};
+use crate::report::{DiagnosisReport, STILL_OPENING, rank};
+use crate::{Class, Flow, counted, name_shared_paths};
 
 /// A connection, with the kernel's statistics over time.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct Recording {
     /// `samples` are one with all counters at zero, and one with the totals of one reading. The time between them is the time
     /// with data in flight.
     pub is_one_reading: bool,
+    /// The counters of the only reading, if `samples` are of the idle time since data last moved.
+    pub totals: Option<Sample>,
 }
 
 impl Recording {
@@ -66,6 +69,13 @@ impl Recording {
             evidence.flight = None;
         }
         let sends = direction == Side::Sender;
+        // The last rate sample says whether the program had more at that moment, not while the buffer was full.
+        let stops_program = limits.share(Class::SenderWindow) >= OFTEN;
+        if self.is_one_reading && stops_program && limits.time(Class::Application) > Duration::ZERO
+        {
+            limits.disown(Class::Application);
+            evidence.unknown_because = Some(PROGRAM_OR_BUFFER);
+        }
         if let [_, sample] = &self.samples[..]
             && sends
             && limits.time(Class::Opportunity) > sample.rtt * LONGEST_START
@@ -86,6 +96,9 @@ impl Recording {
         let flow = Flow::new(source, destination, limits, &evidence);
         let mut flow = flow.with_deliveries(live.deliveries());
         flow.span = Some(period.span()).filter(|_| !self.is_one_reading);
+        if let Some(totals) = self.totals.as_ref().map(bounded).filter(|_| sends) {
+            flow.take_totals(&totals);
+        }
         (flow, direction)
     }
 }
@@ -94,6 +107,9 @@ impl Recording {
 const LONGEST_START: u64 = 64;
 pub(crate) const ONE_INTERVAL: &str =
     "one reading does not show what limited the congestion window; log several with their times";
+/// The send buffer stopped the program for a part of the time, and nothing waited to be sent in the rest.
+pub(crate) const PROGRAM_OR_BUFFER: &str =
+    "the application or the send buffer; one reading does not show which";
 const ROOM: &str =
     "the congestion window had room, and these counters do not show what else limited the sender";
 
@@ -139,6 +155,12 @@ pub struct Recorded {
     pub not_understood: Vec<String>,
     /// Readings of a connection, if they have no times: only the last of them counts.
     pub without_times: usize,
+    /// Connections with repeated, unanswered SYNs.
+    pub unanswered: Vec<Flow>,
+    /// Number of connections in the state SYN-SENT or SYN-RECV that may still open.
+    pub opening: usize,
+    /// Number of connections without a verdict, because their readings show no limit.
+    pub not_judged: usize,
 }
 
 /// The flows of all `recordings`. If both ends of a connection were sampled, only the sender's flow is kept, because a sender
@@ -191,7 +213,9 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
         Some('{' | '[') => Recorded { recordings: ndt7::read(text)?, ..Recorded::default() },
         Some(_) => ss::read(text)?,
     };
-    if recorded.recordings.iter().all(|recording| recording.samples.len() < 2) {
+    if recorded.recordings.iter().all(|recording| recording.samples.len() < 2)
+        && recorded.unanswered.is_empty()
+    {
         return Err(match recorded.not_understood.first() {
             Some(line) => RecordingError::NotUnderstood(line.clone()),
             None => RecordingError::OneReading,
@@ -213,10 +237,18 @@ pub fn is_text(head: &[u8]) -> bool {
 /// The report on the recordings in `text`, with the `max` flows with the most payload.
 pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError> {
     let recorded = read(text)?;
-    let mut flows: Vec<_> =
-        flows(&recorded.recordings).into_iter().map(|flow| (flow.bytes, flow)).collect();
+    let judged = flows(&recorded.recordings).into_iter().chain(recorded.unanswered);
+    let mut flows: Vec<_> = judged.map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let mut remarks = remarks(&recorded.not_understood);
+    let not_judged = [
+        (recorded.opening, STILL_OPENING),
+        (recorded.not_judged, "these readings show no limit; log several with date +%s.%N"),
+    ];
+    for (count, why) in not_judged.into_iter().filter(|(count, _)| *count > 0) {
+        let connections = counted(count as u64, "connection", "connections");
+        remarks.push(format!("{connections} not judged: {why}"));
+    }
     if recorded.without_times > 1 {
         remarks.push(format!(
             "{} readings without times: only the last is used; put date +%s.%N before each",

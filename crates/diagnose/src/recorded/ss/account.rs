@@ -28,6 +28,18 @@ pub struct Account {
     pub backoff: u64,
     /// Whether it has the number of all timeouts (`total_rto`, Linux 6.7).
     pub has_timeouts: bool,
+    /// The most that the program read in a round trip (`rcv_space`).
+    read_per_round: Option<Bytes>,
+}
+
+impl Account {
+    /// The data that wait unread, if a reader that keeps up leaves less: less than the window takes, and less than it reads in a
+    /// round trip.
+    pub fn unread(&self) -> Option<Bytes> {
+        let unread = self.sample.unread;
+        let usual = [self.sample.window, self.read_per_round].into_iter().flatten().min()?;
+        (unread > usual).then_some(unread)
+    }
 }
 
 /// Reads the words of `line` about a connection with these queues. `timer` is the word that `ss -o` prints after the addresses.
@@ -44,6 +56,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
         idle_for: words.idle_for(),
         backoff: words.small("backoff").into(),
         has_timeouts: words.number("total_rto").is_some(),
+        read_per_round: words.number("rcv_space").map(Bytes::new),
     }
 }
 

@@ -6,12 +6,13 @@ mod address;
 mod stamp;
 mod wrapped;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::{Recorded, Recording, RecordingError};
+use crate::Flow;
 use crate::live::Sample;
 use account::{Account, account};
 use address::end;
@@ -28,9 +29,33 @@ struct Collected {
 struct Collection {
     all: Vec<Collected>,
     latest: HashMap<[SocketAddr; 2], usize>,
+    /// The latest readings of connections that are not established yet.
+    opening: BTreeMap<[SocketAddr; 2], Account>,
 }
 
 impl Collection {
+    fn take(&mut self, heading: &Heading, line: &str, at: Time) {
+        let account = account(line, heading.timer.as_deref(), at, heading.queues);
+        if heading.is_opening {
+            self.opening.insert(heading.ends, account);
+        } else {
+            self.opening.remove(&heading.ends);
+            self.add(heading.ends, account);
+        }
+    }
+
+    /// The connections with unanswered SYNs, and the number of others that are opening. After a single SYN the answer may
+    /// still come.
+    fn unanswered(&self) -> (Vec<Flow>, usize) {
+        let sent = |account: &Account| account.sample.retransmitted;
+        let silent = self.opening.iter().filter(|(_, account)| sent(account) > 0);
+        let flows: Vec<Flow> = silent
+            .map(|([from, to], account)| Flow::unanswered(*from, *to, 1 + sent(account)))
+            .collect();
+        let others = self.opening.len() - flows.len();
+        (flows, others)
+    }
+
     /// Adds a reading. If counters decreased, it belongs to a new connection on the same ports.
     fn add(&mut self, ends: [SocketAddr; 2], account: Account) {
         let latest = self.latest.get(&ends).and_then(|index| self.all.get_mut(*index));
@@ -57,6 +82,8 @@ struct Heading {
     ends: [SocketAddr; 2],
     queues: [Bytes; 2],
     timer: Option<String>,
+    /// Whether its state is SYN-SENT or SYN-RECV.
+    is_opening: bool,
 }
 
 pub fn read(text: &str) -> Result<Recorded, RecordingError> {
@@ -68,15 +95,12 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
         headed |= line.contains("Recv-Q") && line.contains("Send-Q");
         now = stamp.or(now);
         if is_account(line) && heading.is_some() {
-            let Some(Heading { ends, queues, timer }) = heading.take() else { continue };
-            let at = now.unwrap_or(Time::ZERO);
-            collection.add(ends, account(line, timer.as_deref(), at, queues));
+            let Some(found) = heading.take() else { continue };
+            collection.take(&found, line, now.unwrap_or(Time::ZERO));
         } else if let Some(found) = connection(line) {
             if is_account(line) {
                 // `ss -O` prints both on one line.
-                let at = now.unwrap_or(Time::ZERO);
-                let account = account(line, found.timer.as_deref(), at, found.queues);
-                collection.add(found.ends, account);
+                collection.take(&found, line, now.unwrap_or(Time::ZERO));
             } else {
                 (heading, bare) = (Some(found), true);
             }
@@ -85,7 +109,14 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
             not_understood.push(line.trim().to_owned());
         }
     }
+    let (unanswered, opening) = collection.unanswered();
     let collected = collection.all;
+    if collected.is_empty() && !unanswered.is_empty() {
+        return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
+    }
+    if collected.is_empty() && opening > 0 {
+        return Err(RecordingError::Opening);
+    }
     if collected.is_empty() && bare {
         return Err(RecordingError::NoCounters);
     }
@@ -101,25 +132,20 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let has_time = now.is_some();
     let receives = |account: &Account| account.sample.received > account.sample.acked;
     let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(receives));
-    // A reader that keeps up leaves less than the window takes.
-    let unread = collected.iter().filter_map(|c| {
-        let sample = &c.accounts.last()?.sample;
-        sample.window.filter(|window| sample.unread > *window).and(Some(sample.unread))
-    });
-    let unread = unread.max();
+    let unread = collected.iter().filter_map(|c| c.accounts.last()?.unread()).max();
     let without_times = match has_time {
         true => 0,
         false => collected.iter().map(|c| c.accounts.len()).max().unwrap_or(0),
     };
+    let all = collected.len();
     let recordings: Vec<Recording> =
         collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
-    if recordings.is_empty() && text.contains("SYN-SENT") {
-        return Err(RecordingError::NoAnswer);
-    }
-    if recordings.is_empty() && only_received && not_understood.is_empty() {
+    let not_judged = all - recordings.len();
+    let none = recordings.is_empty() && unanswered.is_empty();
+    if none && only_received && not_understood.is_empty() {
         return Err(unread.map_or(RecordingError::OnlyReceived, RecordingError::Unread));
     }
-    Ok(Recorded { recordings, not_understood, without_times })
+    Ok(Recorded { recordings, not_understood, without_times, unanswered, opening, not_judged })
 }
 
 /// The samples of a connection, with times that its readings lack; `None` if the readings do not show a limit over any time.
@@ -193,7 +219,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         now.window_limited += shut;
         samples.push(now);
     }
-    Some(Recording { ends, samples, is_one_reading: false })
+    Some(Recording { ends, samples, is_one_reading: false, totals: None })
 }
 
 /// The time before the first reading in which its window was closed, as nothing has been acknowledged since.
@@ -212,7 +238,7 @@ fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         window_limited: begun.window_limited + only.since_ack,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended], is_one_reading: false }
+    Recording { ends, samples: vec![begun, ended], is_one_reading: false, totals: None }
 }
 
 /// Number of unanswered timeouts from which on the peer counts as silent.
@@ -227,7 +253,7 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         timeouts: only.backoff,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended], is_one_reading: false }
+    Recording { ends, samples: vec![begun, ended], is_one_reading: false, totals: None }
 }
 
 /// The time since the last data, if it exceeds the RTO and nothing waits to be sent. Data may wait to be read.
@@ -235,7 +261,8 @@ fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
     let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;
     let [begun, ended] = [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
-    Some(Recording { ends, samples: vec![begun, ended], is_one_reading: false })
+    let (samples, totals) = (vec![begun, ended], Some(only.sample));
+    Some(Recording { ends, samples, is_one_reading: false, totals })
 }
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data in flight.
@@ -259,7 +286,12 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     };
     let ended = Sample { at: Time::ZERO + sample.busy, ..sample };
     let samples = vec![begun, ended];
-    (sample.busy > Duration::ZERO).then_some(Recording { ends, samples, is_one_reading: true })
+    (sample.busy > Duration::ZERO).then_some(Recording {
+        ends,
+        samples,
+        is_one_reading: true,
+        totals: None,
+    })
 }
 
 /// Whether a line has words with numbers that every version of ss prints.
@@ -287,6 +319,9 @@ const STATES: [&str; 12] = [
     "CLOSED",
 ];
 
+/// The states of connections that are not established yet.
+const OPENING: [&str; 2] = ["SYN-SENT", "SYN-RECV"];
+
 /// Whether ss printed this about a connection, understood or not.
 fn looks_like_connection(line: &str) -> bool {
     let mut words = line.split_whitespace();
@@ -306,5 +341,6 @@ fn connection(line: &str) -> Option<Heading> {
     };
     let timer = words[first + 2..].iter().find_map(|word| word.strip_prefix("timer:"));
     let timer = timer.map(str::to_owned);
-    Some(Heading { ends, queues: [queue(2)?, queue(1)?], timer })
+    let is_opening = words[..first].iter().any(|word| OPENING.contains(word));
+    Some(Heading { ends, queues: [queue(2)?, queue(1)?], timer, is_opening })
 }

@@ -96,11 +96,13 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
             ends,
             samples: live_at_sender.finish()?,
             is_one_reading: false,
+            totals: None,
         },
         live_at_receiver: Recording {
             ends: [ends[1], ends[0]],
             samples: live_at_receiver.finish()?,
             is_one_reading: false,
+            totals: None,
         },
         trusted: emulation.finish().map_err(|e| e.to_string())?.verdict.trust,
     };
