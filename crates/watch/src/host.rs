@@ -59,8 +59,21 @@ impl NamespaceConnections {
 
     /// All connections that may carry data, with `detail`.
     pub fn read(&mut self, detail: Detail) -> Result<Vec<DiagConnection>, HostError> {
+        self.read_in(&TcpState::WITH_DATA, detail)
+    }
+
+    /// All connections in the state SYN-SENT, with the kernel's counters.
+    pub fn read_opening(&mut self) -> Result<Vec<DiagConnection>, HostError> {
+        self.read_in(&[TcpState::SynSent], Detail { info: true, ..Detail::NONE })
+    }
+
+    fn read_in(
+        &mut self,
+        states: &[TcpState],
+        detail: Detail,
+    ) -> Result<Vec<DiagConnection>, HostError> {
         let mut all = Vec::new();
-        let read = self.diag.connections(&TcpState::WITH_DATA, detail, |c| all.push(c));
+        let read = self.diag.connections(states, detail, |c| all.push(c));
         read.map_err(HostError::listing).map(|()| all)
     }
 

@@ -105,6 +105,28 @@ fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
     Ok(())
 }
 
+/// Without ARP, the packets reach the other device with a foreign address. The SYN is repeated after a second.
+#[test]
+fn a_connection_whose_syn_gets_no_answer_is_never_established() -> Tested {
+    let script = "ip link add near type veth peer name far && ip addr add 192.0.2.1/24 dev near && \
+                  ip link set near arp off up && ip link set far up || exit 77; \
+                  : 3<>/dev/tcp/192.0.2.7/80 & \
+                  while kill -0 $! && ! \"$0\" diagnose $! --json | grep never_established; do :; done; \
+                  \"$0\" diagnose 192.0.2.7:80 --for 200ms; kill $!";
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--net", "bash", "-c", script]);
+    let output = command.arg(env!("CARGO_BIN_EXE_sweetspot")).output()?;
+    let said = stderr(&output);
+    if output.status.code() == Some(77) || said.starts_with("unshare") {
+        sweetspot_testing::skipped("no namespaces of an ordinary user here, or no veth");
+        return Ok(());
+    }
+    let shown = String::from_utf8(output.stdout)?;
+    let words = "The connection was never established: ";
+    assert!(shown.contains(words) && shown.contains(" SYNs sent, no answer."), "{shown}{said}");
+    Ok(())
+}
+
 #[test]
 fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
     let Some(namespace) = Namespace::new("live")? else { return Ok(()) };

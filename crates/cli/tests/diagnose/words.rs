@@ -57,7 +57,11 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
         refused(&[target, &["--for", "0s"]].concat(), 2, "--for 0 s is too short")?;
     }
     refused(&["Cargo.toml", "--for", "30s"], 2, "a recording is read whole")?;
-    refused(&["Cargo.toml", "--netns", "blue"], 2, "--for and --netns go with a live")?;
+    refused(
+        &["Cargo.toml", "--netns", "blue"],
+        2,
+        "--for and --netns need a live connection or --follow",
+    )?;
     refused(&["Cargo.toml", "--html", "x"], 2, "--html and --scenario need a capture")?;
     refused(&["192.0.2.1:9", "--netns", "no/such"], 1, "cannot open the network namespace")?;
     Ok(())

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use sweetspot_diagnose::counted;
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
 use sweetspot_linux::route::RouteNetlink;
@@ -151,12 +152,24 @@ impl FollowedFiles {
         files.sort();
         let next = match &self.current {
             // Begin with the newest file, and then take each in turn.
-            None => files.pop(),
+            None => {
+                let newest = files.pop();
+                self.tell_skipped(files.len());
+                newest
+            }
             Some(current) => files.into_iter().find(|(modified, path)| {
                 (*modified, path) > (current.modified, &current.path) && *path != current.path
             }),
         };
         next.map(|(_, path)| OpenCapture::open(path)).transpose()
+    }
+
+    /// Tells how to read the older files of the directory, which following it leaves out.
+    fn tell_skipped(&self, count: usize) {
+        if count > 0 {
+            let files = counted(count as u64, "older file", "older files");
+            note!("{files} skipped; sweetspot diagnose {} reads the captures", self.path.shown());
+        }
     }
 
     /// Opens the file again if it was replaced or truncated.

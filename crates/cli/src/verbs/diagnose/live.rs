@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
-use sweetspot_diagnose::report::{DiagnosisReport, rank};
+use sweetspot_diagnose::report::{DiagnosisReport, STILL_OPENING, rank};
 use sweetspot_diagnose::{Flow, counted, name_shared_paths};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
@@ -14,6 +14,7 @@ use sweetspot_system::Interruption;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::target::LiveTarget;
+use crate::ends::Ends;
 use sweetspot_watch::{NamespaceConnections, Owners, diagnosis, sample};
 
 /// Largest number of connections watched at once: the kernel is queried for each separately.
@@ -32,7 +33,8 @@ pub fn watch(
         (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
         (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
-    let (meant, beside) = find(&mut host, target)?;
+    let target = Meant::of(target)?;
+    let [meant, beside] = target.established(&mut host)?;
     let mut remarks = Vec::new();
     if meant.len() > MAX_WATCHED {
         remarks.push(format!(
@@ -45,7 +47,9 @@ pub fn watch(
         all.take(MAX_WATCHED).map(WatchedConnection::new).collect();
     let mut interruption = Interruption::hold()?;
     let mut interrupted = None;
-    tell_begin(&watched[..meant_count], time);
+    if meant_count > 0 {
+        tell_begin(&watched[..meant_count], time);
+    }
     let begun = clock::now();
     let end = begun + time;
     let mut samples = 0;
@@ -54,6 +58,7 @@ pub fn watch(
         for each in watched.iter_mut().filter(|each| !each.over) {
             each.sample(&mut host, now)?;
         }
+        // Connections that are all opening need no samples.
         if now >= end || watched[..meant_count].iter().all(|each| each.over) {
             break;
         }
@@ -83,6 +88,9 @@ pub fn watch(
         watched[..meant_count].iter().any(|each| is(ends(each)))
     };
     flows.retain(is_meant);
+    let (silent, remark) = unanswered(&target.opening(&mut host)?);
+    flows.extend(silent);
+    remarks.extend(remark);
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
     let report = DiagnosisReport {
@@ -171,41 +179,87 @@ impl WatchedConnection {
     }
 }
 
-/// The connections of `target`, and the other connections between the same hosts, which share their path.
-fn find(
-    host: &mut NamespaceConnections,
-    target: &LiveTarget,
-) -> Result<(Vec<DiagConnection>, Vec<DiagConnection>), String> {
-    let mut all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
-    let mut beside = all.clone();
-    match target {
-        LiveTarget::End(ends) => {
-            all.retain(|c| ends.contains(c.local) || ends.contains(c.remote));
-            if all.is_empty() {
-                return Err(format!(
-                    "no TCP connection here begins or ends at {ends}; sweetspot top --once lists \
-                     them (--netns NAME for another namespace)"
-                ));
+/// The connections of a target.
+enum Meant<'a> {
+    Ends(&'a Ends),
+    /// The connections of a process and its children, by the inodes of their sockets.
+    Process(u32, Vec<u64>),
+}
+
+impl<'a> Meant<'a> {
+    fn of(target: &'a LiveTarget) -> Result<Meant<'a>, String> {
+        Ok(match target {
+            LiveTarget::End(ends) => Meant::Ends(ends),
+            LiveTarget::Process(pid) => {
+                let mut inodes = sockets(*pid)?;
+                // The sockets of a child that has ended, or belongs to another user, cannot be listed.
+                let children = processes::family(*pid).into_iter().filter(|child| child != pid);
+                inodes.extend(children.filter_map(|child| sockets(child).ok()).flatten());
+                Meant::Process(*pid, inodes)
             }
-        }
-        LiveTarget::Process(pid) => {
-            let mut inodes = sockets(*pid)?;
-            // The sockets of a child that has ended, or belongs to another user, cannot be listed.
-            let children = processes::family(*pid).into_iter().filter(|child| child != pid);
-            inodes.extend(children.filter_map(|child| sockets(child).ok()).flatten());
-            all.retain(|c| inodes.contains(&c.inode));
-            if all.is_empty() {
-                return Err(format!(
-                    "process {pid} and its children have no TCP connection open; sweetspot top \
-                     lists all"
-                ));
+        })
+    }
+
+    fn has(&self, connection: &DiagConnection) -> bool {
+        match self {
+            Meant::Ends(ends) => {
+                ends.contains(connection.local) || ends.contains(connection.remote)
             }
+            Meant::Process(_, inodes) => inodes.contains(&connection.inode),
         }
     }
-    let cookies: HashSet<u64> = all.iter().map(|c| c.cookie).collect();
-    let paths: HashSet<[IpAddr; 2]> = all.iter().filter_map(path).collect();
-    beside.retain(|c| !cookies.contains(&c.cookie) && path(c).is_some_and(|p| paths.contains(&p)));
-    Ok((all, beside))
+
+    /// The connections that are established, and the other connections between the same hosts, which share their path.
+    fn established(
+        &self,
+        host: &mut NamespaceConnections,
+    ) -> Result<[Vec<DiagConnection>; 2], String> {
+        let mut all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
+        let mut beside = all.clone();
+        all.retain(|connection| self.has(connection));
+        if all.is_empty() && self.opening(host)?.is_empty() {
+            return Err(self.missing());
+        }
+        let cookies: HashSet<u64> = all.iter().map(|c| c.cookie).collect();
+        let paths: HashSet<[IpAddr; 2]> = all.iter().filter_map(path).collect();
+        beside.retain(|c| {
+            !cookies.contains(&c.cookie) && path(c).is_some_and(|p| paths.contains(&p))
+        });
+        Ok([all, beside])
+    }
+
+    /// The connections in the state SYN-SENT.
+    fn opening(&self, host: &mut NamespaceConnections) -> Result<Vec<DiagConnection>, String> {
+        let mut all = host.read_opening().map_err(|e| e.to_string())?;
+        all.retain(|connection| self.has(connection));
+        Ok(all)
+    }
+
+    /// The error if there is no connection.
+    fn missing(&self) -> String {
+        match self {
+            Meant::Ends(ends) => format!(
+                "no TCP connection here begins or ends at {ends}; sweetspot top --once lists \
+                 them (--netns NAME for another namespace)"
+            ),
+            Meant::Process(pid, _) => format!(
+                "process {pid} and its children have no TCP connection open; sweetspot top \
+                 lists all"
+            ),
+        }
+    }
+}
+
+/// The flows of `opening` with repeated, unanswered SYNs, and a remark on the others.
+fn unanswered(opening: &[DiagConnection]) -> (Vec<Flow>, Option<String>) {
+    let again = |c: &DiagConnection| c.info.as_ref().map_or(0, |info| info.total_retrans);
+    let silent = opening.iter().filter(|connection| again(connection) > 0);
+    let flows: Vec<Flow> =
+        silent.map(|c| Flow::unanswered(c.local, c.remote, 1 + u64::from(again(c)))).collect();
+    let others = (opening.len() - flows.len()) as u64;
+    let remark =
+        format!("{} not judged: {STILL_OPENING}", counted(others, "connection", "connections"));
+    (flows, Some(remark).filter(|_| others > 0))
 }
 
 /// The hosts at both ends of a connection's path; `None` within a host.

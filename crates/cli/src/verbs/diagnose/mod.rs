@@ -142,8 +142,8 @@ pub struct DiagnoseArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "file", "watch_for", "netns"])]
     tcpinfo: Option<PathBuf>,
     /// Follow a network device, all devices (`any`), a capture that is being written or replaced, or a directory that new
-    /// captures come into; a table each second gives the limit of each connection; at the end of --for or on Ctrl-C, the whole diagnosis
-    /// follows
+    /// captures come into; a table each second gives the limit of each connection; at the end of --for or on Ctrl-C, which ends
+    /// with exit code 130, the whole diagnosis follows
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
     /// Observation time [default: 10s; unlimited with --follow]
@@ -210,7 +210,8 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
     }
     let is_live = matches!(arguments.target, None | Some(DiagnosisTarget::Live(_)));
     if !is_live && (arguments.watch_for.is_some() || arguments.netns.is_some()) {
-        let wrong = "--for and --netns go with a live connection; a recording is read whole";
+        let wrong =
+            "--for and --netns need a live connection or --follow; a recording is read whole";
         return Err(UsageError::new(wrong).into());
     }
     if !is_live {

@@ -82,7 +82,7 @@ fn after_help() -> String {
 
 /// Show this host's TCP connections and the limit of each
 ///
-/// "Limited by" is the limit that `sweetspot diagnose` names, over the last 10 seconds; with --once, over the interval. It changes
+/// Only established connections are listed; diagnose also reports unanswered SYNs. "Limited by" is the limit that `sweetspot diagnose` names, over the last 10 seconds; with --once, over the interval. It changes
 /// once another limit accounts for most of that time. Rates and round trips are of the last interval.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]

@@ -52,7 +52,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
 
 /// Help on keys and columns, also at the end of `--help`. It fits a screen of 60 columns and 24 lines.
 pub const HELP: &str = "\
-q           quit
+q, ?        quit; show this help
 s           sort by the next column, which an arrow marks
 /           filter by program, address, state or limit
 Esc         clear the filter, or go back
