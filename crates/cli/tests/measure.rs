@@ -50,7 +50,10 @@ fn findings_are_whole(value: &Value) -> usize {
             assert!(map["how"].as_str().is_some_and(|how| !how.is_empty()), "{value}");
             1
         }
-        Value::Object(map) if map.contains_key("unknown") && map.len() == 1 => {
+        Value::Object(map)
+            if map.contains_key("unknown")
+                && map.keys().all(|key| ["unknown", "low", "high"].contains(&key.as_str())) =>
+        {
             assert!(map["unknown"].as_str().is_some_and(|why| !why.is_empty()), "{value}");
             1
         }
@@ -173,6 +176,24 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         .args(["run", &file.to_string_lossy(), "--json", "--set", "duration=20s"])
         .output()?;
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    Ok(())
+}
+
+/// 1 kB is less than a train takes, so the capacity stays unknown.
+#[test]
+fn a_watched_path_without_a_capacity_names_the_scenario_that_is_missing() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
+    let command = format!(
+        "measure --direction up --budget 1kB --watch 1s --times 1 --series {} --scenario {}",
+        series.display(),
+        file.display()
+    );
+    let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
+    let said = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("a scenario needs the capacity, which is unknown"), "{said}");
+    assert!(!file.exists() && series.exists());
     Ok(())
 }
 

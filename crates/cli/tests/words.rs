@@ -148,7 +148,7 @@ fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
     ui.kill()?;
     let said = stderr(&ui.wait_with_output()?);
     let simulates = about?.contains("\"simulator\":true");
-    assert_eq!(said.contains("built without WebAssembly"), !simulates, "{said}");
+    assert_eq!(said.contains("no diagnose page in this build"), !simulates, "{said}");
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use sweetspot_statistics::{Line, mean_interval};
 use sweetspot_units::{Bytes, Rate};
 
 use crate::dispersion::{BUSY_RATIO, Dispersion, dispersion_behind, idle_share, pair_mode};
-use crate::finding::Finding;
+use crate::finding::{Bound, Finding};
 use crate::observation::StreamRecord;
 use crate::token_burst::TokenBurst;
 
@@ -60,9 +60,12 @@ pub fn capacity<'a>(
             Finding::unknown("the measurement ended before the packet trains")
         }
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
-        (Some(max), true) => Finding::unknown(format!(
-            "this host sent no faster than the path carried: it is {max} or more"
-        )),
+        (Some(max), true) => Finding::bounded(
+            Bound::AtLeast(max),
+            format!(
+                "the sender could not send fast enough to fill the path; the capacity is at least {max}"
+            ),
+        ),
         _ => fitted(&busy, burst, left_out),
     };
     let burst = burst.map(|bucket| bucket.bytes);
@@ -179,7 +182,8 @@ mod tests {
     #[test]
     fn a_sender_slower_than_the_path_tells_a_lower_bound_only() {
         let found = capacity(&[fluid(5e6, 1e8, 0.0)]).capacity;
-        let Finding::Unknown(why) = found else { panic!("{found:?}") };
-        assert!(why.contains("5 Mbit/s or more"), "{why}");
+        let Finding::Bounded { bound, why } = found else { panic!("{found:?}") };
+        assert_eq!(bound, Bound::AtLeast(Rate::from_mbit_per_second(5)));
+        assert!(why.contains("at least 5 Mbit/s"), "{why}");
     }
 }

@@ -53,7 +53,7 @@ pub struct Estimate<T> {
 
 /// A quantity, or the reason why it is unknown.
 ///
-/// In JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason. Numbers are in bits per second, bytes
+/// In JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason and `low` or `high` if that is known. Numbers are in bits per second, bytes
 /// or seconds, or shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding<T> {
@@ -64,8 +64,24 @@ pub enum Finding<T> {
         /// The method.
         how: String,
     },
+    /// Only a bound is known.
+    Bounded {
+        /// The bound.
+        bound: Bound<T>,
+        /// The reason why no more is known.
+        why: String,
+    },
     /// The quantity is unknown. Holds the reason.
     Unknown(String),
+}
+
+/// A bound of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bound<T> {
+    /// The quantity is this or more.
+    AtLeast(T),
+    /// The quantity is this or less.
+    AtMost(T),
 }
 
 impl<T: Copy> Finding<T> {
@@ -79,6 +95,19 @@ impl<T: Copy> Finding<T> {
         Finding::Unknown(why.into())
     }
 
+    /// A quantity with only a `bound`, because of `why`.
+    pub fn bounded(bound: Bound<T>, why: impl Into<String>) -> Finding<T> {
+        Finding::Bounded { bound, why: why.into() }
+    }
+
+    /// The reason why the value is unknown.
+    pub fn why(&self) -> Option<&String> {
+        match self {
+            Finding::Known { .. } => None,
+            Finding::Bounded { why, .. } | Finding::Unknown(why) => Some(why),
+        }
+    }
+
     /// The value, if it is known.
     pub fn value(&self) -> Option<T> {
         self.estimate().map(|estimate| estimate.value)
@@ -88,7 +117,7 @@ impl<T: Copy> Finding<T> {
     pub fn estimate(&self) -> Option<Estimate<T>> {
         match self {
             Finding::Known { estimate, .. } => Some(*estimate),
-            Finding::Unknown(_) => None,
+            Finding::Bounded { .. } | Finding::Unknown(_) => None,
         }
     }
 }
@@ -102,6 +131,13 @@ impl<T: Quantity> Serialize for Finding<T> {
                 map.serialize_entry("low", &estimate.low.number())?;
                 map.serialize_entry("high", &estimate.high.number())?;
                 map.serialize_entry("how", how)?;
+            }
+            Finding::Bounded { bound, why } => {
+                map.serialize_entry("unknown", why)?;
+                match bound {
+                    Bound::AtLeast(low) => map.serialize_entry("low", &low.number())?,
+                    Bound::AtMost(high) => map.serialize_entry("high", &high.number())?,
+                }
             }
             Finding::Unknown(why) => map.serialize_entry("unknown", why)?,
         }

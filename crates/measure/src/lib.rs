@@ -62,7 +62,7 @@ pub use capacity::{CapacityEstimate, capacity};
 pub use cross_traffic::CrossTraffic;
 pub use discipline::{Discipline, UnknownDiscipline, discipline};
 pub use dispersion::{Dispersion, dispersion, pair_mode};
-pub use finding::{Estimate, Finding, Quantity};
+pub use finding::{Bound, Estimate, Finding, Quantity};
 pub use load::{DelayUnderLoad, Grade, delay_under_load};
 pub use loss::{DroppingQueue, LossEstimate, losses};
 pub use measurement::Measurement;

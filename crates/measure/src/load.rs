@@ -18,6 +18,8 @@ pub struct DelayUnderLoad {
     pub responsiveness: Finding<f64>,
     /// The grade for the increase of the median RTT.
     pub grade: Option<Grade>,
+    /// The increase of the median RTT over that of the idle path; the grade is its class.
+    pub increase: Option<Duration>,
     /// The sender's congestion control.
     pub congestion: String,
     /// Number of retransmitted segments.
@@ -59,12 +61,12 @@ impl Grade {
     /// The range of RTT increases that the grade stands for, as text.
     pub fn increase(self) -> &'static str {
         match self {
-            Grade::APlus => "0 to 5 ms",
+            Grade::APlus => "below 5 ms",
             Grade::A => "5 to 30 ms",
             Grade::B => "30 to 60 ms",
             Grade::C => "60 to 200 ms",
             Grade::D => "200 to 400 ms",
-            Grade::F => "400 ms or more",
+            Grade::F => "from 400 ms",
         }
     }
 
@@ -109,12 +111,13 @@ pub fn delay_under_load(idle: Option<Duration>, load: &LoadRecord) -> DelayUnder
         ),
         _ => Finding::unknown(format!("{} echoes came back meanwhile", foreign.len())),
     };
-    let grade = median.zip(idle).map(|(median, idle)| Grade::of(span(median).saturating_sub(idle)));
+    let increase = median.zip(idle).map(|(median, idle)| span(median).saturating_sub(idle));
     DelayUnderLoad {
         goodput,
         round_trip,
         responsiveness: responsiveness(&foreign, &own),
-        grade,
+        grade: increase.map(Grade::of),
+        increase,
         congestion: load.congestion.clone(),
         retransmitted: load.retransmitted,
     }
@@ -167,13 +170,13 @@ mod tests {
     #[test]
     fn a_grade_in_words_holds_the_ends_of_its_range() {
         for (ms, words) in [
-            (4, "0 to 5 ms"),
+            (4, "below 5 ms"),
             (5, "5 to 30 ms"),
             (29, "5 to 30 ms"),
             (30, "30 to 60 ms"),
             (60, "60 to 200 ms"),
             (200, "200 to 400 ms"),
-            (400, "400 ms or more"),
+            (400, "from 400 ms"),
         ] {
             assert_eq!(Grade::of(Duration::from_millis(ms)).increase(), words);
         }

@@ -9,9 +9,9 @@ use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::overload::waits;
 use crate::plan::Plan;
 use crate::{
-    BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding, LossEstimate,
-    Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth, buffer_depth,
-    delay_under_load, discipline, losses, path_change, reordering, round_trip,
+    Bound, BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding,
+    LossEstimate, Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth,
+    buffer_depth, delay_under_load, discipline, losses, path_change, reordering, round_trip,
 };
 
 /// The measured properties of a path.
@@ -274,16 +274,14 @@ fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) ->
     };
     if others.matters() {
         let (words, max) = (others.words(), span(high - low));
-        return Finding::unknown(format!(
-            "{words}, and its queues also vary the delays: {max} at most"
-        ));
+        let why = format!("{words}, and its queues also vary the delays: {max} at most");
+        return Finding::bounded(Bound::AtMost(max), why);
     }
     let value = span(delays.quantile(0.99).unwrap_or(high) - min);
     // One in a hundred exponential waits is longer than ln 100 times their mean.
     if value < MIN_JITTER.max(cpu_wait.scaled(100f64.ln())) {
-        return Finding::unknown(format!(
-            "at most {value}, which the schedulers of both hosts can cause"
-        ));
+        let why = format!("at most {value}, which the schedulers of both hosts can cause");
+        return Finding::bounded(Bound::AtMost(value), why);
     }
     Finding::known(
         value,

@@ -22,7 +22,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use crate::key::{KeyError, PublicKey};
+use crate::key::{KeyError, PREFIX, PublicKey};
 use crate::spoken_code::{CodeError, SpokenCode};
 use crate::ticket::Secret;
 
@@ -113,6 +113,9 @@ pub enum ClientError {
     /// The code is invalid.
     #[error("{0}")]
     Code(#[from] CodeError),
+    /// The first word is no credential.
+    #[error("KEY must begin with {PREFIX} or secret: or code:")]
+    Credential,
     /// The secret is invalid.
     #[error("the secret is damaged")]
     Secret,
@@ -178,9 +181,10 @@ impl FromStr for Credential {
         if let Some(code) = text.strip_prefix("code:") {
             return Ok(Credential::Code(code.parse()?));
         }
-        let Some(secret) = text.strip_prefix("secret:") else {
+        if text.starts_with(PREFIX) {
             return Ok(Credential::Key(text.parse()?));
-        };
+        }
+        let secret = text.strip_prefix("secret:").ok_or(ClientError::Credential)?;
         let bytes = BASE32_NOPAD_NOCASE.decode(secret.as_bytes()).ok();
         let secret = bytes.and_then(|bytes| bytes.try_into().ok());
         Ok(Credential::Secret(Secret(secret.ok_or(ClientError::Secret)?)))
@@ -299,6 +303,7 @@ pub fn check_name(name: &str) -> Result<(), ClientError> {
 
 fn client(words: &[String]) -> Result<Client, ClientError> {
     let [credential, name, options @ ..] = words else { return Err(ClientError::TooShort) };
+    let credential = credential.parse()?;
     check_name(name)?;
     let mut directory = None;
     let (mut quota, mut rights, mut expires, mut once) = (None, Rights::WRITE, None, false);
@@ -316,7 +321,6 @@ fn client(words: &[String]) -> Result<Client, ClientError> {
     if !directory.has_root() {
         return Err(ClientError::RelativeDirectory(directory));
     }
-    let credential = credential.parse()?;
     Ok(Client { credential, name: name.clone(), directory, quota, rights, expires, once })
 }
 
@@ -396,6 +400,10 @@ mod tests {
             (format!("{key} a dir=/a\n{key} b dir=/b"), "line 2: a already has this key"),
             ("code:7-a-b-c x dir=/a\ncode:7-c-d-e y dir=/b".to_owned(), "code with this number"),
             ("secret:abc x dir=/a".to_owned(), "damaged"),
+            (
+                "garbage line here".to_owned(),
+                "line 1: KEY must begin with sweetspot-key1: or secret: or code:",
+            ),
         ] {
             let error = text.parse::<Clients>().unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

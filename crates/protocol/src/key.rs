@@ -18,7 +18,7 @@ pub struct PublicKey(pub [u8; 32]);
 )]
 pub struct KeyError;
 
-const PREFIX: &str = "sweetspot-key1:";
+pub(crate) const PREFIX: &str = "sweetspot-key1:";
 
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

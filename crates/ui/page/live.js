@@ -189,9 +189,10 @@ class Transfers {
     const last = rows.at(-1);
     const second = rows.filter((row) => row.at > last.at - 1);
     const mean = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
+    const of = last.at < 1 ? "mean" : "its last second:";
     const phase = last.phase ? `, ${last.phase}` : "";
     const window = last.window_bytes ? ` with a window of ${bytes(last.window_bytes)}` : "";
-    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; its last second: ${rate(mean)}${window}${phase}.`;
+    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; ${of} ${rate(mean)}${window}${phase}.`;
   }
 }
 

@@ -305,7 +305,7 @@ function drawSeries() {
   charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
   tell("", s, { outcome, ...measured(s, samples) });
   const where = player.here ? "in this page (WebAssembly)" : "by the server, because this program was built without WebAssembly";
-  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated ${where}. All numbers cover the time from ${words.time(warmup(s))} on.`;
+  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated with Reno ${where}. All numbers cover the time from ${words.time(warmup(s))} on.`;
 }
 
 // ---- start

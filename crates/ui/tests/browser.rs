@@ -144,10 +144,10 @@ fn the_file_on_the_page_gives_the_pages_very_bytes_natively() -> Tested {
     ))?;
     if answered == Value::Null {
         sweetspot_testing::skipped("this build has no simulator for the page (make wasm)");
-        assert!(text(&mut browser, "engine")?.contains("simulated by the server"));
+        assert!(text(&mut browser, "engine")?.contains("simulated with Reno by the server"));
         return Ok(());
     }
-    assert!(text(&mut browser, "engine")?.contains("simulated in this page"));
+    assert!(text(&mut browser, "engine")?.contains("simulated with Reno in this page"));
     let natively = sweetspot_wasm::answer(&question.to_string());
     assert_eq!(answered, json!(natively), "make wasm compiles the simulator of this tree");
     Ok(())
@@ -170,9 +170,7 @@ fn a_program_that_runs_is_seen_while_it_writes() -> Tested {
     std::fs::write(&path, row(0.05, 625_000) + event + &row(0.1, 1_250_000))?;
     browser.until("document.querySelector('.events li')")?;
     let shown = text(&mut browser, "watched")?;
-    assert!(shown.contains(
-        "1.25 MB in 100 ms; its last second: 100 Mbit/s with a window of 1.25 MB, holding"
-    ));
+    assert!(shown.contains("1.25 MB in 100 ms; mean 100 Mbit/s with a window of 1.25 MB, holding"));
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
     browser.screen(390, false)?;
     let gap = "(() => { const [a, b] = document.querySelectorAll('#watched .card');

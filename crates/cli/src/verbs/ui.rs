@@ -27,8 +27,8 @@ Examples:
       sweetspot ui --watch send.jsonl
       shows a transfer while it runs
   sweetspot ui --watch tune.jsonl --watch sweep.parquet.journal
-      shows the actions of tune --events tune.jsonl and the progress of
-      sweep --out sweep.parquet
+      shows the actions of tune --events tune.jsonl
+      and the progress of sweep --out sweep.parquet
 
 Exit codes: 0 a signal ended it; 1 it could not start; 2 the command line is
 wrong.
@@ -39,7 +39,7 @@ Members of --json:
   watched            the files of --watch")]
 pub struct UiArguments {
     /// A file that a running program writes (--series of copy, send, receive or serve; tune --events), or
-    /// the journal beside sweep --out; it need not exist yet
+    /// the journal beside sweep --out; it need not exist yet. May be repeated
     #[arg(long, value_name = "FILE")]
     watch: Vec<PathBuf>,
     /// Port to listen on [default: any free port]
@@ -50,8 +50,7 @@ pub struct UiArguments {
     json: bool,
 }
 
-const WITHOUT_WEBASSEMBLY: &str = "this program was built without WebAssembly: the server simulates for the page, and only \
-     `sweetspot diagnose` diagnoses";
+const WITHOUT_WEBASSEMBLY: &str = "no diagnose page in this build; use `sweetspot diagnose`";
 
 pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {

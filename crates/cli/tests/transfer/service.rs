@@ -285,6 +285,18 @@ fn an_invitation_is_for_one_transfer() {
     assert_eq!(names(&service.scratch.join("guest")), ["f"]);
 }
 
+/// The key of a service is in its --state, so a ticket with a new key fits only a service that starts with it.
+#[test]
+fn an_invitation_with_a_new_key_asks_for_the_state_of_the_service() {
+    let service = Service::start("");
+    let note = "no service has used ";
+    assert!(!service.invite(&[]).stderr.contains(note));
+    fs::remove_file(service.scratch.join("state/identity.pem")).unwrap();
+    let invited = service.invite(&[]);
+    assert!(invited.stderr.contains(note) && invited.stderr.contains("--state"), "{invited:?}");
+    assert!(!service.invite(&[]).stderr.contains(note));
+}
+
 #[test]
 fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
     let service = Service::start("");

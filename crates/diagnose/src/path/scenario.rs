@@ -22,16 +22,21 @@ impl PathEstimate {
 
     /// The capacity and the RTT; the error names the missing one and the reason.
     pub(super) fn known(&self) -> Result<(Rate, Duration), UnknownPath> {
-        use Finding::{Known, Unknown};
+        use Finding::{Bounded, Known, Unknown};
         match (&self.capacity_bps, &self.rtt_s) {
             (Known { estimate: rate, .. }, Known { estimate: rtt, .. }) => {
                 Ok((rate.value, rtt.value))
             }
-            (Unknown(why), Known { .. }) => Err(UnknownPath::Capacity(why.clone())),
-            (Known { .. }, Unknown(why)) => Err(UnknownPath::RoundTrip(why.clone())),
-            (Unknown(capacity), Unknown(rtt)) => {
-                Err(UnknownPath::Both { capacity: capacity.clone(), rtt: rtt.clone() })
+            (Bounded { why, .. } | Unknown(why), Known { .. }) => {
+                Err(UnknownPath::Capacity(why.clone()))
             }
+            (Known { .. }, Bounded { why, .. } | Unknown(why)) => {
+                Err(UnknownPath::RoundTrip(why.clone()))
+            }
+            (
+                Bounded { why: capacity, .. } | Unknown(capacity),
+                Bounded { why: rtt, .. } | Unknown(rtt),
+            ) => Err(UnknownPath::Both { capacity: capacity.clone(), rtt: rtt.clone() }),
         }
     }
 
@@ -85,6 +90,8 @@ impl PathEstimate {
 fn how<T: Copy>(finding: &Finding<T>) -> String {
     match finding {
         Finding::Known { how, .. } => format!("from the capture: {how}"),
-        Finding::Unknown(why) => format!("the capture does not tell: {why}"),
+        Finding::Bounded { why, .. } | Finding::Unknown(why) => {
+            format!("the capture does not tell: {why}")
+        }
     }
 }

@@ -30,8 +30,8 @@ struct Known {
     faulty: Vec<PublicKey>,
     /// A version that looks half-written, and the time when it was first seen.
     unfinished: Option<(Version, Time)>,
-    /// The complaint about the newest version.
-    complaint: Option<String>,
+    /// The complaints about the newest version.
+    complaints: Vec<String>,
     /// Complaints not yet reported.
     unheard: Vec<String>,
 }
@@ -47,7 +47,8 @@ impl ClientsFile {
         let (file, version) = open(path).map_err(wrong)?;
         let (clients, errors) = parse(&file, &read(&file).map_err(wrong)?).map_err(wrong)?;
         let (faulty, unheard) = (keys(&errors), Vec::new());
-        let known = Known { version, clients, faulty, unfinished: None, complaint: None, unheard };
+        let known =
+            Known { version, clients, faulty, unfinished: None, complaints: Vec::new(), unheard };
         let file = ClientsFile { path: path.to_owned(), known: Mutex::new(known) };
         file.complain(&mut lock(&file.known), in_words(&errors));
         Ok(file)
@@ -59,7 +60,7 @@ impl ClientsFile {
         let mut known = lock(&self.known);
         if let Err(reason) = self.refresh(&mut known, clock::now()) {
             let complaint = format!("{reason}; its last valid version stays in force");
-            self.complain(&mut known, Some(complaint));
+            self.complain(&mut known, vec![complaint]);
         }
         known.clients.clone()
     }
@@ -97,13 +98,13 @@ impl ClientsFile {
         Ok(())
     }
 
-    /// Notes a complaint about the file, unless it is the same as the last one.
-    fn complain(&self, known: &mut Known, complaint: Option<String>) {
-        if known.complaint != complaint {
+    /// Notes the complaints about the file, unless they are the same as the last ones.
+    fn complain(&self, known: &mut Known, complaints: Vec<String>) {
+        if known.complaints != complaints {
             let line =
                 |text: &String| format!("{}: {text}", sweetspot_protocol::Printable(&self.path));
-            known.unheard.extend(complaint.as_ref().map(line));
-            known.complaint = complaint;
+            known.unheard.extend(complaints.iter().map(line));
+            known.complaints = complaints;
         }
     }
 }
@@ -148,17 +149,9 @@ fn keys(errors: &[ClientsError]) -> Vec<PublicKey> {
     errors.iter().filter_map(|error| error.key).collect()
 }
 
-/// The numbers of the invalid lines, with the first error in full.
-fn in_words(errors: &[ClientsError]) -> Option<String> {
-    let (first, more) = errors.split_first()?;
-    let numbers: Vec<String> = more.iter().map(|error| error.line.to_string()).collect();
-    Some(match numbers.as_slice() {
-        [] => format!("{first}; this line admits no client"),
-        [one] => format!("{first}; this line and line {one}, which is wrong, too, admit no client"),
-        _ => {
-            format!("{first}; this line and the wrong lines {} admit no client", numbers.join(", "))
-        }
-    })
+/// The fault of each invalid line.
+fn in_words(errors: &[ClientsError]) -> Vec<String> {
+    errors.iter().map(|error| format!("{error}; this line admits no client")).collect()
 }
 
 #[cfg(test)]
@@ -250,7 +243,9 @@ pub(crate) mod tests {
         let file = scratch.open();
         let complaints = file.take_complaints();
         assert!(complaints[0].contains("line 1: dir= is missing"), "{complaints:?}");
-        assert!(complaints[0].contains("the wrong lines 3, 4 admit"), "{complaints:?}");
+        assert!(complaints[1].contains("line 3: dir= is missing"), "{complaints:?}");
+        assert!(complaints[2].contains("line 4: it is too short"), "{complaints:?}");
+        assert_eq!(complaints.len(), 3);
         let faulty = [1, 2, 3, 4].map(|key| file.is_faulty(PublicKey([key; 32])));
         assert_eq!(faulty, [true, false, true, false]);
     }

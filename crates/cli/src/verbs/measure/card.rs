@@ -2,7 +2,9 @@
 
 use std::fmt::Display;
 
-use sweetspot_measure::{DelayUnderLoad, Direction, DirectionReport, Discipline, Finding, Grade};
+use sweetspot_measure::{
+    Bound, DelayUnderLoad, Direction, DirectionReport, Discipline, Finding, Quantity,
+};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
@@ -102,9 +104,18 @@ fn row(name: &str, cells: &[String]) -> String {
     format!("  {name:<NAME$}{cells}").trim_end().to_owned()
 }
 
-/// A value with its interval: as half of its width if `even`, otherwise as its ends.
-fn of<T: Copy + Display + sweetspot_measure::Quantity>(finding: &Finding<T>, even: bool) -> String {
-    let Some(estimate) = finding.estimate() else { return UNKNOWN.into() };
+/// A value with its interval: as half of its width if `even`, otherwise as its ends. A bound stands alone.
+pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>, even: bool) -> String {
+    let estimate = match finding {
+        Finding::Known { estimate, .. } => *estimate,
+        Finding::Bounded { bound: Bound::AtLeast(low), .. } => {
+            return format!("at least {}", short(low));
+        }
+        Finding::Bounded { bound: Bound::AtMost(high), .. } => {
+            return format!("at most {}", short(high));
+        }
+        Finding::Unknown(_) => return UNKNOWN.into(),
+    };
     let (low, high) = (estimate.low.number(), estimate.high.number());
     let value = estimate.value.number();
     if even && value > 0.0 {
@@ -184,13 +195,15 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
         each("  round trips/min", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),
-        each("  grade", &|load| load.grade.map_or("-".into(), graded)),
+        each("  grade", &|load| graded(load)),
     ]
 }
 
-/// A grade and its meaning.
-pub fn graded(grade: Grade) -> String {
-    format!("{} (RTT +{})", grade.name(), grade.increase())
+/// The grade, the increase of the RTT behind it, and the grade's range.
+pub fn graded(load: &DelayUnderLoad) -> String {
+    let Some((grade, increase)) = load.grade.zip(load.increase) else { return "-".into() };
+    let name = grade.name();
+    format!("{name} (+{}; {name}: {})", short(increase), grade.increase())
 }
 
 fn tcp(measured: &Measured) {
@@ -228,15 +241,15 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
     // Each quantity with the steps that measure it, named as in `Measurement::progress`.
     let available = "available bandwidth";
     // Without loss, there are no bursts to report.
-    let burst = why(&report.loss.burst).filter(|_| report.loss.lost > 0);
+    let burst = report.loss.burst.why().filter(|_| report.loss.lost > 0);
     let quantities = [
-        ("capacity", why(&report.capacity), "rough capacity"),
-        (available, why(&report.available), available),
-        ("buffer", why(&report.buffer.bytes), "buffer and queue discipline"),
+        ("capacity", report.capacity.why(), "rough capacity"),
+        (available, report.available.why(), available),
+        ("buffer", report.buffer.bytes.why(), "buffer and queue discipline"),
         ("queue discipline", discipline.as_ref(), "buffer and queue discipline"),
-        ("random loss", why(&report.loss.rate), "random loss"),
+        ("random loss", report.loss.rate.why(), "random loss"),
         ("mean loss burst", burst, "random loss"),
-        ("jitter", why(&report.jitter), available),
+        ("jitter", report.jitter.why(), available),
     ];
     let mut reasons: Vec<(String, String)> = Vec::new();
     let mut add = |what: &str, why: &str| match reasons.iter_mut().find(|(_, known)| known == why) {
@@ -270,13 +283,6 @@ fn unknown(measured: &Measured) {
     if !reasons.is_empty() {
         out!("Unknown, with the reason:");
         reasons.iter().for_each(|reason| wrapped(reason, "  "));
-    }
-}
-
-fn why<T>(finding: &Finding<T>) -> Option<&String> {
-    match finding {
-        Finding::Unknown(why) => Some(why),
-        Finding::Known { .. } => None,
     }
 }
 
@@ -354,7 +360,36 @@ pub fn ranged(expected: &Expected, outlook: &Outlook) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use super::*;
+    use sweetspot_measure::Grade;
+    use sweetspot_units::Rate;
+
+    /// The columns are 29 characters wide.
+    #[test]
+    fn a_bound_and_a_grade_fit_in_their_cells() {
+        let low = Bound::AtLeast(Rate::from_mbit_per_second(1165));
+        assert_eq!(of(&Finding::bounded(low, "why"), true), "at least 1.17 Gbit/s");
+        let high = Bound::AtMost(Duration::from_micros(261));
+        assert_eq!(of(&Finding::bounded(high, "why"), false), "at most 261 us");
+        for (us, words) in [
+            (4_500, "A+ (+4.50 ms; A+: below 5 ms)"),
+            (210_000, "D (+210 ms; D: 200 to 400 ms)"),
+            (1_500_000, "F (+1.50 s; F: from 400 ms)"),
+        ] {
+            let increase = Duration::from_micros(us);
+            let load = DelayUnderLoad {
+                goodput: Finding::unknown(""),
+                round_trip: Finding::unknown(""),
+                responsiveness: Finding::unknown(""),
+                grade: Some(Grade::of(increase)),
+                increase: Some(increase),
+                congestion: String::new(),
+                retransmitted: 0,
+            };
+            assert_eq!(graded(&load), words);
+            assert!(words.len() <= COLUMN);
+        }
+    }
 
     #[test]
     fn three_digits_are_kept_with_a_unit_and_without() {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use sweetspot_measure::{DirectionReport, Discipline};
 use sweetspot_transfer::Measured;
+use sweetspot_units::Duration;
 
 use super::outlook::Outlook;
 
@@ -63,6 +64,7 @@ fn direction(report: &DirectionReport) -> Value {
             "round_trip_s": load.round_trip,
             "round_trips_per_minute": load.responsiveness,
             "grade": load.grade,
+            "increase_s": load.increase.map(Duration::as_secs_f64),
             "retransmitted": load.retransmitted,
         })),
         "left_out": report.left_out,

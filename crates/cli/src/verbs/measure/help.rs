@@ -50,7 +50,7 @@ Members of --json:
       arrived, reordered, extent
     load               the path under load; null if it was not measured:
       congestion, goodput_bps, round_trip_s, round_trips_per_minute
-      grade, retransmitted
+      grade, increase_s, retransmitted
     left_out           skipped measurements, with reasons
   tcp                what both kernels agreed on:
     path_mtu_bytes, segment_bytes, window_scale, sack, timestamps, ecn
@@ -71,5 +71,5 @@ Members of --json:
                      --quick: its lines, with | between them, and as a list
   time               --watch: the end of the measurement
 
-A finding has value, low and high (its interval) and how (the method), or only
-unknown, the reason. Names in _s are seconds, in _bps bit/s.";
+A finding has value, low and high (its interval) and how (the method), or
+unknown, the reason, with low or high if only that bound is known. Names in _s are seconds, in _bps bit/s.";

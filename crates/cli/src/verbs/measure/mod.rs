@@ -66,7 +66,7 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "FILE.jsonl", requires = "watch")]
     series: Option<PathBuf>,
     /// Stop --watch after N measurements
-    #[arg(long, value_name = "N", requires = "watch")]
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
     times: Option<u64>,
 }
 
@@ -86,7 +86,7 @@ struct SharedArguments {
     /// Overwrite an existing file of --scenario
     #[arg(long, requires = "scenario")]
     force: bool,
-    /// Write a page with pictures; the file loads nothing from elsewhere
+    /// Write a page with pictures, which loads nothing from elsewhere; it replaces an existing file
     #[arg(long, value_name = "FILE.html")]
     html: Option<PathBuf>,
     /// Print one JSON object
@@ -193,6 +193,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     let directions = arguments.direction.directions();
     let plan = Plan { directions, budget: common.budget, ..Plan::short().gentle() };
     let mut series = watch::Series::default();
+    let mut scenario = Err("every measurement failed, so --scenario wrote no file".to_owned());
     let (start, mut taken, mut is_late) = (clock::now(), 0, false);
     while arguments.times.is_none_or(|times| taken < times) {
         let at = start + interval * taken;
@@ -218,18 +219,24 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
                 series.add(at, &measured);
                 let nothing = outlook::Outlook::of(&Err("not while it is watched".to_owned()));
                 let time = watch::append(file, document::document(&measured, &nothing))?;
-                if let Some(path) = &common.scenario
-                    && !series.samples.is_empty()
-                {
-                    let text = path_file::PathFile::over_time(&measured, &series, interval)?.text;
-                    whole_file::write(path, text.as_bytes())?;
-                }
                 if !common.quiet {
                     let verdict = verdict::verdict(&measured, &nothing);
                     err!("{taken}, {time}: {}", verdict.text());
                 }
+                let Some(path) = &common.scenario else { continue };
+                match path_file::PathFile::over_time(&measured, &series, interval) {
+                    Ok(found) => {
+                        whole_file::write(path, found.text.as_bytes())?;
+                        scenario = Ok(());
+                    }
+                    // A file of earlier measurements stays.
+                    Err(why) => scenario = scenario.or(Err(why)),
+                }
             }
         }
+    }
+    if common.scenario.is_some() {
+        scenario?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -278,6 +278,7 @@ pub(super) mod tests {
             round_trip: Finding::known(rtt, rtt, rtt, ""),
             responsiveness: Finding::unknown(""),
             grade: None,
+            increase: None,
             congestion: congestion.to_owned(),
             retransmitted: 0,
         }

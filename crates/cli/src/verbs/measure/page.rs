@@ -11,7 +11,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, graded, held, notes, ranged, short, time_taken, unknown_reasons, variation, way,
+    UNKNOWN, graded, held, notes, of, ranged, short, time_taken, unknown_reasons, variation, way,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -24,7 +24,9 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let round_trip = &report.round_trip;
     row(&mut table, "base RTT", &round_trip.base);
     let how = match &round_trip.variation {
-        Finding::Known { how, .. } | Finding::Unknown(how) => how.clone(),
+        Finding::Known { how, .. } | Finding::Bounded { why: how, .. } | Finding::Unknown(how) => {
+            how.clone()
+        }
     };
     let spread = variation(&round_trip.variation);
     table.rows.push(vec!["variation of the idle RTT".to_owned(), spread, String::new(), how]);
@@ -101,8 +103,7 @@ fn findings(report: &DirectionReport) -> Table {
         row(&mut table, "TCP goodput", &load.goodput);
         row(&mut table, "median RTT under load", &load.round_trip);
         row(&mut table, "round trips per minute under load", &load.responsiveness);
-        let grade = load.grade.map_or("-".to_owned(), graded);
-        table.rows.push(vec!["grade".to_owned(), grade, String::new(), String::new()]);
+        table.rows.push(vec!["grade".to_owned(), graded(load), String::new(), String::new()]);
     }
     table
 }
@@ -114,7 +115,9 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
             format!("{} to {}", short(estimate.low), short(estimate.high)),
             how.clone(),
         ],
-        Finding::Unknown(why) => [UNKNOWN.to_owned(), String::new(), why.clone()],
+        Finding::Bounded { why, .. } | Finding::Unknown(why) => {
+            [of(finding, false), String::new(), why.clone()]
+        }
     };
     table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
 }

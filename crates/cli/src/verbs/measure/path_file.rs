@@ -171,7 +171,8 @@ fn direction(
 fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
     match finding {
         sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),
-        sweetspot_measure::Finding::Unknown(why) => format!("not measured: {why}"),
+        sweetspot_measure::Finding::Bounded { why, .. }
+        | sweetspot_measure::Finding::Unknown(why) => format!("not measured: {why}"),
     }
 }
 

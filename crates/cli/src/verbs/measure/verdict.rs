@@ -28,7 +28,10 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
         let rate = match (carried, direction.capacity.value()) {
-            (Some(rate), _) => mbit(rate.as_f64()),
+            (Some(rate), Some(capacity)) => {
+                format!("goodput {}, capacity {}", mbit(rate.as_f64()), mbit(capacity.as_f64()))
+            }
+            (Some(rate), None) => format!("goodput {}", mbit(rate.as_f64())),
             (None, Some(capacity)) => format!("capacity {}", mbit(capacity.as_f64())),
             (None, None) => no_rate(&direction.capacity),
         };
@@ -38,9 +41,8 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         }
         let load = direction.load.as_ref();
         let loaded = load.and_then(|load| load.round_trip.value());
-        if let Some((loaded, grade)) = loaded.zip(load.and_then(|load| load.grade)) {
-            let by = load.map_or(String::new(), |load| format!(" by {}", load.congestion));
-            let grade = graded(grade);
+        if let Some((loaded, load)) = loaded.zip(load.filter(|load| load.grade.is_some())) {
+            let (by, grade) = (format!(" by {}", load.congestion), graded(load));
             line += &format!(", {} loaded{by}, grade {grade}", ms(loaded.as_secs_f64()));
         }
         message.get_or_insert_with(|| line.clone());
@@ -156,9 +158,9 @@ impl Verdict {
 
 /// The reason why a direction has no rate, from its capacity: the first reason that a reader can act on.
 fn no_rate(capacity: &Finding<Rate>) -> String {
-    match capacity {
-        Finding::Unknown(why) => format!("rate unknown ({why})"),
-        Finding::Known { .. } => "rate unknown".to_owned(),
+    match capacity.why() {
+        Some(why) => format!("rate unknown ({why})"),
+        None => "rate unknown".to_owned(),
     }
 }
 

@@ -10,7 +10,10 @@ use sweetspot_protocol::{DEFAULT_PORT, Ticket, TicketProof};
 use sweetspot_transfer::{draw_code, draw_secret};
 use sweetspot_units::{Bytes, Duration};
 
-use super::{advertised, code_address, in_whole_units, lifetime, service_identity};
+use super::{
+    advertised, code_address, identity_file, in_whole_units, lifetime, service_identity,
+    state_directory,
+};
 use crate::verbs::{Ending, Fallible};
 use sweetspot_program::print::{Shown, system};
 use sweetspot_program::usage_error::UsageError;
@@ -67,7 +70,9 @@ pub struct ServeInviteArguments {
 pub fn run(arguments: ServeInviteArguments) -> Ending {
     let (host, port) = advertised("--to", &arguments.to)?;
     let port = port.unwrap_or(DEFAULT_PORT);
-    let identity = service_identity(arguments.state.as_deref())?;
+    let state = arguments.state.as_deref();
+    let is_new = !identity_file(state)?.exists();
+    let identity = service_identity(state)?;
     let expires = Ticket::expiry(clock::wall(), arguments.lifetime);
     let directory = std::path::absolute(&arguments.dir)?;
     // The service creates its client's directory, but not the parent: without that, it would refuse every
@@ -117,6 +122,13 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     let (name, invitation) = match credential {
         Credential::Code(code) => ("code", code_address(&host, port, &code).to_string()),
         Credential::Secret(secret) => {
+            if is_new {
+                let directory = state_directory(state)?;
+                note!(
+                    "sweetspot: no service has used {} yet, so this made a new key; if the service runs with --state, give the same here",
+                    directory.shown()
+                );
+            }
             let fingerprint = identity.public_key().0;
             let proof = TicketProof::Secret { secret, expires };
             ("ticket", Ticket { host, port, fingerprint, proof }.to_string())

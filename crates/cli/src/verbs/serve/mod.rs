@@ -181,7 +181,12 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
 
 /// The identity of a service, which persists across restarts.
 pub fn service_identity(state: Option<&Path>) -> Fallible<Identity> {
-    Ok(Identity::load_or_make(&state_directory(state)?.join("identity.pem"))?)
+    Ok(Identity::load_or_make(&identity_file(state)?)?)
+}
+
+/// The file of a service's identity.
+fn identity_file(state: Option<&Path>) -> Result<PathBuf, String> {
+    Ok(state_directory(state)?.join("identity.pem"))
 }
 
 fn state_directory(state: Option<&Path>) -> Result<PathBuf, String> {
@@ -276,7 +281,11 @@ impl Greeting {
     /// Prints how to use the ticket or code.
     fn print(&self, reporter: &TransferReporter, server: &Server) -> std::io::Result<()> {
         let (address, ticket) = (server.address()?, server.ticket());
-        let verb = if self.sends { "receive" } else { "send" };
+        let verbs = match (self.sends, &self.code) {
+            (true, _) => "receive",
+            (false, Some(_)) => "send",
+            (false, None) => "send or measure",
+        };
         let given = if self.code.is_some() { "--code and this code" } else { "this ticket" };
         reporter.remark(&if self.is_service {
             format!(
@@ -285,7 +294,7 @@ impl Greeting {
         } else {
             let within = in_whole_units(self.lifetime);
             format!(
-                "listening on {address}; run sweetspot {verb} on the other host within {within}, with {given}"
+                "listening on {address}; run sweetspot {verbs} on the other host within {within}, with {given}"
             )
         });
         let hidden = matches!(ticket.host, TicketHost::Address(ip) if ip.is_loopback());
@@ -387,6 +396,9 @@ fn lifetime(text: &str) -> Result<Duration, String> {
 /// Parses an address or a name of this host, with a port.
 pub fn listening(text: &str) -> Result<SocketAddr, String> {
     const EXAMPLES: &str = "write it like 0.0.0.0:7411, localhost:7411, 192.0.2.7:0 or [::]:7411";
+    if let Some(port) = port_out_of_range(text) {
+        return Err(format!("expected a port from 0 to 65535, not {port}; {EXAMPLES}"));
+    }
     if !has_port(text) {
         return Err(format!("expected ADDRESS:PORT; {EXAMPLES}"));
     }

@@ -24,26 +24,28 @@ pub(super) struct ServerReporter {
 #[derive(Default)]
 struct RejectedConnections {
     since: Time,
-    lines: u32,
+    /// The lines printed since then, without the port of the peer.
+    said: Vec<String>,
     unsaid: u64,
 }
 
-/// The number of refused connections that are reported individually per [`REFUSAL_INTERVAL`]; the others are
+/// The number of refused connections that are reported individually per [`REFUSAL_INTERVAL`]; repeats and the others are
 /// counted.
-const MAX_REFUSALS: u32 = 10;
+const MAX_REFUSALS: usize = 10;
 const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 
 impl RejectedConnections {
     /// Whether to report this refusal, and how many were not reported since the last report.
-    fn note(&mut self, now: Time) -> (bool, u64) {
-        if now.since(self.since) >= REFUSAL_INTERVAL || self.lines == 0 {
-            (self.since, self.lines) = (now, 0);
+    fn note(&mut self, now: Time, line: String) -> (bool, u64) {
+        if now.since(self.since) >= REFUSAL_INTERVAL || self.said.is_empty() {
+            self.since = now;
+            self.said.clear();
         }
-        if self.lines >= MAX_REFUSALS {
+        if self.said.len() >= MAX_REFUSALS || self.said.contains(&line) {
             self.unsaid += 1;
             return (false, 0);
         }
-        self.lines += 1;
+        self.said.push(line);
         (true, std::mem::take(&mut self.unsaid))
     }
 }
@@ -148,13 +150,16 @@ impl ServerObserver for ServerReporter {
     fn rejected(&self, peer: SocketAddr, error: &TransferError) {
         self.log.refused(peer, error);
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
-        let (said, unsaid) = rejected.note(clock::now());
+        let line = error.to_string();
+        let host = peer.ip().to_string();
+        let (said, unsaid) =
+            rejected.note(clock::now(), line.replacen(&peer.to_string(), &host, 1));
         drop(rejected);
         if said && unsaid > 0 {
             self.print(&format!("{unsaid} more connections were rejected"));
         }
         if said {
-            self.print(&error.to_string());
+            self.print(&line);
         }
     }
 }
@@ -182,9 +187,13 @@ mod tests {
     fn strangers_do_not_fill_the_log() {
         let mut rejected = RejectedConnections::default();
         let at = |seconds: u64| Time::ZERO + Duration::from_secs(100 + seconds);
-        let said = (0..1000).filter(|_| rejected.note(at(0)).0).count();
-        assert_eq!(said, MAX_REFUSALS as usize);
-        assert_eq!(rejected.note(at(60)), (true, u64::from(1000 - MAX_REFUSALS)));
-        assert_eq!(rejected.note(at(61)), (true, 0));
+        let from = |host: usize| format!("host {host} disconnected");
+        let said = (0..1000).filter(|host| rejected.note(at(0), from(*host)).0).count();
+        assert_eq!(said, MAX_REFUSALS);
+        assert_eq!(rejected.note(at(60), from(0)), (true, 1000 - MAX_REFUSALS as u64));
+        assert_eq!(rejected.note(at(61), from(1)), (true, 0));
+        // `measure HOST:PORT` connects twenty times.
+        assert_eq!(rejected.note(at(62), from(1)), (false, 0));
+        assert_eq!(rejected.note(at(63), from(2)), (true, 1));
     }
 }
