@@ -104,7 +104,7 @@ const WRONG: &[(&str, &str)] = &[
     ("serve invite --clients c --dir d --to host:0 ann", "--to \"host:0\": expected a host"),
     ("serve invite --clients c --dir d --to host:99999 ann", "a port from 1 to 65535, not 99999"),
     ("serve --listen 127.0.0.1:70000", "a port from 0 to 65535, not 70000"),
-    ("measure x --watch 1min --series s.jsonl --times 0", "expected 1 or more"),
+    ("measure x --watch 1min --series s.jsonl --times 0", "expected a number from 1 to"),
     ("serve --lifetime 0s", "expected 1 s or more"),
     ("serve invite --clients c --dir d --to host --lifetime 10ms ann", "expected 1 s or more"),
     ("serve invite --clients c --dir d --to host an/n", "\"an/n\" is not a name: expected 1 to"),

@@ -68,7 +68,7 @@ pub enum Finding<T> {
     Bounded {
         /// The bound.
         bound: Bound<T>,
-        /// The reason why no more is known.
+        /// The reason for the missing value.
         why: String,
     },
     /// The quantity is unknown. Holds the reason.
@@ -95,7 +95,7 @@ impl<T: Copy> Finding<T> {
         Finding::Unknown(why.into())
     }
 
-    /// A quantity with only a `bound`, because of `why`.
+    /// A quantity with only a `bound`; `why` is the reason.
     pub fn bounded(bound: Bound<T>, why: impl Into<String>) -> Finding<T> {
         Finding::Bounded { bound, why: why.into() }
     }

@@ -72,4 +72,5 @@ Members of --json:
   time               --watch: the end of the measurement
 
 A finding has value, low and high (its interval) and how (the method), or
-unknown, the reason, with low or high if only that bound is known. Names in _s are seconds, in _bps bit/s.";
+unknown, the reason, with low or high if only that bound is known. Names in _s
+are seconds, in _bps bit/s.";
