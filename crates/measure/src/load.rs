@@ -18,7 +18,7 @@ pub struct DelayUnderLoad {
     pub responsiveness: Finding<f64>,
     /// The grade for the increase of the median RTT.
     pub grade: Option<Grade>,
-    /// The increase of the median RTT over that of the idle path; the grade is its class.
+    /// The increase of the median RTT above the idle RTT; the grade is its class.
     pub increase: Option<Duration>,
     /// The sender's congestion control.
     pub congestion: String,
