@@ -161,7 +161,7 @@ impl WindowAdvice {
         let is_deep = q.buffer.is_some_and(|buffer| buffer >= q.rate * q.rtt);
         let simulate = match q.buffer {
             None => "give --buffer to simulate it",
-            Some(_) => "only a simulation counts that (--verify sim)",
+            Some(_) => "only a simulation shows that (--verify sim)",
         };
         (is_mice && !is_deep && self.simulated.is_none()).then(|| {
             format!("mice are bursty: in a shallow buffer the rate can be far lower; {simulate}.")

@@ -217,7 +217,7 @@ impl Situation {
                 "Losses are random. The response is that of {} ({}), in a window bounded by path, buffer and hosts, with PFTK's \
                  timeouts, the first after {}. The window grows per acknowledged segment, as in Linux, not per ACK. A sender \
                  without pacing sends a burst after each recovery. A buffer of less than 0.7 windows may lose some of it, \
-                 which lowers the rate; only a simulation counts that.",
+                 which lowers the rate; only a simulation shows that.",
                 self.question.congestion,
                 self.question.congestion.standard(),
                 first_timeout(&self.question)
