@@ -214,7 +214,7 @@ fn beside_a_dry_run_via_bpf_a_command_is_tuned_via_pidfd() {
     let (code, said) = run(&[]);
     assert_eq!((code, said.lines().count()), (Some(0), 1), "{said}");
     assert!(said.contains("a dry run already uses bpf here"), "{said}");
-    assert!(said.ends_with(": tuning via pidfd"), "{said}");
+    assert!(said.ends_with("; tuning via pidfd instead"), "{said}");
     assert_eq!(run(&["--quiet"]), (Some(0), String::new()));
     let (code, said) = run(&["--via", "bpf"]);
     assert!(code == Some(125) && said.contains("are tuned already"), "{said}");
