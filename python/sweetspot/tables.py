@@ -162,6 +162,7 @@ class WindowAdvice(TypedDict):
     added_delay_s: AddedDelay
     loss_limited: bool
     fills_path: Optional[FillsPath]
+    closed_form_bps: Optional[float]
     congestion: Literal["cubic", "reno"]
     simulated: Optional[TriedWindows]
     settings: WindowSettings
@@ -191,7 +192,8 @@ class HostFinding(TypedDict):
     wanted: str
     gain_bps: Optional[int]
     cost_bytes: Optional[int]
-    command: str
+    command: Optional[str]
+    by_hand: Optional[str]
     undo: Optional[str]
 
 
