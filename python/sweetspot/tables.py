@@ -98,6 +98,7 @@ class TriedWindow(TypedDict):
     window_bytes: int
     rate_bps: int
     rate_error_bps: int
+    rate_interval_bps: int
     as_fast: bool
     unsure: bool
     delay_s: float
