@@ -5,6 +5,20 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+/// Options for progress and for resumed transfers.
+const SHOWN_AND_RESUMED: &[&str] = &[
+    "--human-readable",
+    "--partial",
+    "--progress",
+    "--info",
+    "--stats",
+    "--append",
+    "--append-verify",
+    "--inplace",
+];
+const ALWAYS_SHOWN_AND_RESUMED: &str =
+    "progress is shown and transfers resume without it; leave it out";
+
 /// Options of other programs, and the hint for them in `copy` and `send`.
 const HABITS: [(&[&str], &str); 15] = [
     (&["-r", "-R", "--recursive"], "directories are always copied whole; leave it out"),
@@ -31,19 +45,7 @@ const HABITS: [(&[&str], &str); 15] = [
         &["-P"],
         "progress is shown and transfers resume without it; a port of ssh goes into --ssh 'ssh -p PORT'",
     ),
-    (
-        &[
-            "--human-readable",
-            "--partial",
-            "--progress",
-            "--info",
-            "--stats",
-            "--append",
-            "--append-verify",
-            "--inplace",
-        ],
-        "progress is shown and transfers resume without it; leave it out",
-    ),
+    (SHOWN_AND_RESUMED, ALWAYS_SHOWN_AND_RESUMED),
     (
         &[
             "-f",
@@ -77,7 +79,7 @@ const VERBS: &[&str] = &["copy", "send"];
 const RECEIVERS: &[&str] = &["receive", "serve"];
 
 /// Options of other programs, and the hint for them in `receive` and `serve`.
-const RECEIVER_HABITS: [(&[&str], &str); 8] = [
+const RECEIVER_HABITS: [(&[&str], &str); 9] = [
     (&["-r", "-R", "--recursive"], "directories always arrive whole; leave it out"),
     (
         &[
@@ -97,20 +99,8 @@ const RECEIVER_HABITS: [(&[&str], &str); 8] = [
     ),
     (&["-X"], "--xattrs accepts extended attributes"),
     (&["-z", "-C", "--compress"], "only `copy` compresses; leave it out"),
-    (
-        &[
-            "-P",
-            "--human-readable",
-            "--partial",
-            "--progress",
-            "--info",
-            "--stats",
-            "--append",
-            "--append-verify",
-            "--inplace",
-        ],
-        "progress is shown and transfers resume without it; leave it out",
-    ),
+    (&["-P"], ALWAYS_SHOWN_AND_RESUMED),
+    (SHOWN_AND_RESUMED, ALWAYS_SHOWN_AND_RESUMED),
     (
         &["-c", "--checksum", "--include", "--filter", "--max-size", "--min-size", "--name"],
         "the sender decides that: see `send`",

@@ -117,25 +117,12 @@ fn a_queue_per_flow_lets_another_flows_echoes_pass() -> Tested {
     let (_, members) = help.split_once("Members of --json:").ok_or("no members")?;
     let words: Vec<&str> =
         members.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
-    let mut names = Vec::new();
-    collect_names(&measured, &mut names);
+    let names = sweetspot_testing::member_names(&measured);
     assert!(names.len() > 60, "{names:?}");
     for name in names {
         assert!(words.contains(&name.as_str()), "measure --help lacks {name}");
     }
     Ok(())
-}
-
-/// The names of all members, at any depth.
-fn collect_names(value: &Value, names: &mut Vec<String>) {
-    match value {
-        Value::Object(members) => members.iter().for_each(|(name, value)| {
-            names.push(name.clone());
-            collect_names(value, names);
-        }),
-        Value::Array(entries) => entries.iter().for_each(|entry| collect_names(entry, names)),
-        _ => {}
-    }
 }
 
 #[test]

@@ -167,8 +167,9 @@ mod tests {
         assert!(capacity(&[paused(30_000)]).capacity.value().is_some());
     }
 
-    /// Two streams at 2 C and 3 C of which the slower arrives at 0.98 C: the line through 1/Ro rises from 1/C at 1/(3 C) to
-    /// 1.0204/C at 1/(2 C), so it begins at (1 - 2 x 0.0204)/C, 4 % off. Nothing shows that error, and the interval is rough.
+    /// Two streams are sent at 2 C and 3 C, and the slower one arrives at 0.98 C. The line through 1/Ro then rises from 1/C at
+    /// 1/(3 C) to 1.0204/C at 1/(2 C), so it begins at (1 - 2 x 0.0204)/C, 4 % off. Two points cannot show that error, so the
+    /// interval must be wide enough for it.
     #[test]
     fn two_streams_leave_the_capacity_rough() {
         let found = capacity(&[fluid(2e8, 0.98e8, 0.0), fluid(3e8, 1e8, 0.0)]).capacity;

@@ -23,6 +23,22 @@ use std::panic::Location;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
+
+/// The names of all members of a JSON value, at any depth; a name that occurs twice is there twice.
+pub fn member_names(value: &Value) -> Vec<String> {
+    match value {
+        Value::Object(members) => {
+            let inner = |(name, value): (&String, &Value)| {
+                [vec![name.clone()], member_names(value)].concat()
+            };
+            members.iter().flat_map(inner).collect()
+        }
+        Value::Array(entries) => entries.iter().flat_map(member_names).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Panics unless two trees have the same names, contents and links.
 #[track_caller]
 pub fn assert_same_tree(one: &Path, other: &Path) {

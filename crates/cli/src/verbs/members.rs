@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
 /// The last column in which a name may begin; descriptions are further right.
 const LAST_INDENT: usize = 8;
 
@@ -25,20 +23,8 @@ pub fn listed(list: &str) -> BTreeSet<String> {
 
 /// The names of all members of `document`, including nested objects.
 pub fn written(document: &impl serde::Serialize) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    collect(&serde_json::to_value(document).unwrap(), &mut names);
-    names
-}
-
-fn collect(value: &Value, names: &mut BTreeSet<String>) {
-    match value {
-        Value::Object(members) => members.iter().for_each(|(name, value)| {
-            names.insert(name.clone());
-            collect(value, names);
-        }),
-        Value::Array(entries) => entries.iter().for_each(|entry| collect(entry, names)),
-        _ => {}
-    }
+    let document = serde_json::to_value(document).unwrap();
+    sweetspot_testing::member_names(&document).into_iter().collect()
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub enum BorrowError {
     },
 }
 
-/// What gives access to a process's sockets to a user who may or may not inspect the processes of others.
+/// How to gain access to a process's sockets; a user who may already inspect the processes of others needs a different remedy.
 fn remedy(may_inspect_others: bool) -> &'static str {
     match may_inspect_others {
         true => {

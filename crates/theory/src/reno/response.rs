@@ -10,7 +10,7 @@ use crate::{Result, TheoryError};
 /// CUBIC's growth constant in segments per second cubed, and the share of the window that remains after a loss (RFC
 /// 9438, section 5).
 pub(super) const CUBIC_C: f64 = 0.4;
-pub(super) const CUBIC_BETA: f64 = 0.7;
+pub(crate) const CUBIC_BETA: f64 = 0.7;
 
 /// The congestion controls with a loss response in closed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

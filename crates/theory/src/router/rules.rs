@@ -6,6 +6,7 @@ use crate::Result;
 use crate::error::require;
 use crate::packets::Packets;
 use crate::reno::morris;
+use crate::reno::response::CUBIC_BETA;
 
 /// A congestion control, as the size of a buffer depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub fn square_root(capacity: Rate, rtt: Duration, flows: u64) -> Result<Bytes> {
 pub fn share_of_bdp(control: CongestionResponse) -> f64 {
     match control {
         CongestionResponse::Reno => 1.0,
-        CongestionResponse::Cubic => 1.0 / 0.7 - 1.0,
+        CongestionResponse::Cubic => 1.0 / CUBIC_BETA - 1.0,
         CongestionResponse::Bbr => 0.25,
     }
 }
