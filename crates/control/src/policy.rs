@@ -219,12 +219,12 @@ impl Policy {
 
     /// The goal of a connection, by the first rule that matches; `None`: leave it alone.
     pub fn goal(&self, subject: &Subject<'_>) -> Option<Goal> {
-        self.rule(subject)?.goal
+        self.rule(subject)?.1.goal
     }
 
     /// The congestion control that the same rule chooses for a connection; `None`: leave its own.
     pub fn congestion(&self, subject: &Subject<'_>) -> Option<CongestionName> {
-        self.rule(subject)?.congestion
+        self.rule(subject)?.1.congestion
     }
 
     /// The congestion controls that rules name.
@@ -234,9 +234,8 @@ impl Policy {
 
     /// The first rule that matches a connection, if one does.
     pub fn matched(&self, subject: &Subject<'_>) -> Option<MatchedRule> {
-        let index = self.rules.iter().position(|rule| rule.covers(subject))?;
-        let PolicyRule { line, goal, .. } = self.rules[index];
-        Some(MatchedRule { number: index + 1, line, goal })
+        let (index, rule) = self.rule(subject)?;
+        Some(MatchedRule { number: index + 1, line: rule.line, goal: rule.goal })
     }
 
     /// The rules that can never match, each with the first earlier rule that matches all of its connections.
@@ -248,8 +247,8 @@ impl Policy {
         self.rules.iter().enumerate().filter_map(shadow).collect()
     }
 
-    fn rule(&self, subject: &Subject<'_>) -> Option<&PolicyRule> {
-        self.rules.iter().find(|rule| rule.covers(subject))
+    fn rule(&self, subject: &Subject<'_>) -> Option<(usize, &PolicyRule)> {
+        self.rules.iter().enumerate().find(|(_, rule)| rule.covers(subject))
     }
 }
 

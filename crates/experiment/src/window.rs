@@ -28,7 +28,7 @@ const MIN_MEASURED: Duration = Duration::from_secs(10);
 const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Number of losses that a run measures, if losses are the limit.
 const MEASURED_LOSSES: f64 = 10.0;
-/// Maximum measured time for that elsewhere: rarer losses matter less.
+/// Maximum time to wait for recoveries, or for losses that do not limit the rate: rarer ones matter less.
 const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
 /// Minimum time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);

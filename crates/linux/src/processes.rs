@@ -158,6 +158,9 @@ fn folder(pid: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+    use std::process::{Command, Stdio};
 
     #[test]
     fn effective_capabilities_are_read_from_the_status() {
@@ -166,9 +169,6 @@ mod tests {
         assert_eq!(capabilities_in(status), 1 << 12 | 1 << 38 | 1 << 39);
         assert_eq!(capabilities_in(""), 0);
     }
-    use std::net::TcpListener;
-    use std::os::fd::AsRawFd;
-    use std::process::{Command, Stdio};
 
     #[test]
     fn a_name_may_hold_parentheses_and_spaces() {

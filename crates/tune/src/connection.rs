@@ -101,16 +101,16 @@ impl TunedConnection {
             NotLimited::NoStandingQueue | NotLimited::UploadWithoutSend => {
                 AppliedChange::Pace { from: None, to: None, kernel: None }
             }
-            _ => {
+            NotLimited::EndedEarly => {
                 let advertised = self.advertised;
                 AppliedChange::Window { from: None, to: None, clamp: None, advertised }
             }
+            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => return None,
         };
-        let kind = TuneEventKind::NotLimited;
-        why.is_bulk().then(|| self.upload_event(kind, &why.words(1), change))
+        Some(self.upload_event(TuneEventKind::NotLimited, &why.words(1), change))
     }
 
-    /// The event with which its limits end. Those of its window were `from`.
+    /// The event for the end of its limits. `from`: its window's limit until now, if it had one.
     pub fn end_event(
         &self,
         kind: TuneEventKind,

@@ -94,7 +94,7 @@ impl Scope for HostScope {
                 Err(_) => {}
             }
         }
-        // A download without a visible process most likely belongs to one of the forbidden processes.
+        // A connection without a visible process most likely belongs to one of the forbidden processes.
         if !wanted.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true) {
             refused.push(Untunable::Processes { processes: forbidden });
         }

@@ -90,13 +90,9 @@ impl TunedPath {
 
     /// Ends tuning: counts the connections that were never limited, and returns the events to report.
     pub fn end(&mut self, uploads: bool) -> Vec<TuneEvent> {
-        let mut told = Vec::new();
-        for connection in self.connections.values() {
-            let Some(why) = connection.not_limited(uploads) else { continue };
-            self.unlimited.push((why, connection.who.remote));
-            told.extend(connection.not_limited_event(why));
-        }
-        told
+        let unlimited = &mut self.unlimited;
+        let count = |connection| count_unlimited(unlimited, connection, uploads);
+        self.connections.values().filter_map(count).collect()
     }
 
     /// Samples every connection and applies the controller's decisions. Returns the events to report.
@@ -212,10 +208,7 @@ impl TunedPath {
         let gone = connection.end_event(TuneEventKind::Gone, why, from, rates(&self.group));
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
-        if let Some(why) = connection.not_limited(uploads) {
-            self.unlimited.push((why, connection.who.remote));
-            told.extend(connection.not_limited_event(why));
-        }
+        told.extend(count_unlimited(&mut self.unlimited, &connection, uploads));
         if connection.touched() {
             let _ = leases.release(cookie);
         }
@@ -332,6 +325,17 @@ fn rounds<S>(shown: &[(u64, Vec<S>)]) -> impl Iterator<Item = Vec<(u64, &S)>> {
         });
         of_each.collect()
     })
+}
+
+/// Counts a connection that was never limited. Returns the event to report, if any.
+fn count_unlimited(
+    unlimited: &mut Vec<(NotLimited, SocketAddr)>,
+    connection: &TunedConnection,
+    uploads: bool,
+) -> Option<TuneEvent> {
+    let why = connection.not_limited(uploads)?;
+    unlimited.push((why, connection.who.remote));
+    connection.not_limited_event(why)
 }
 
 fn event(

@@ -297,10 +297,7 @@ impl<S: Scope> Tuner<S> {
         if why != NotLimited::ByPolicy {
             return;
         }
-        let why = match who.rule {
-            Some(_) => "the policy leaves it alone".to_owned(),
-            None => why.words(1),
-        };
+        let why = why.words(1);
         let advertised = seen.sample.advertised;
         let change = AppliedChange::Window { from: None, to: None, clamp: None, advertised };
         let (wall_s, kind) = (clock::wall().as_secs_f64(), TuneEventKind::NotLimited);

@@ -374,11 +374,10 @@ impl WindowAdvice {
 
     fn spot_in_words(&self) -> String {
         let [low, high] = [self.sweet_spot.low, self.sweet_spot.high].map(|end| end.to_string());
-        let units = [&low, &high].map(|end| end.split_once(' ').map(|(_, unit)| unit));
-        match (low == high, units) {
-            (true, _) => high,
-            (false, [Some(unit), Some(other)]) if unit == other => {
-                format!("{} to {high}", low.trim_end_matches(unit).trim_end())
+        match (low.split_once(' '), high.split_once(' ')) {
+            _ if low == high => high,
+            (Some((number, unit)), Some((_, other))) if unit == other => {
+                format!("{number} to {high}")
             }
             _ => format!("{low} to {high}"),
         }

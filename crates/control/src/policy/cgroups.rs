@@ -21,11 +21,9 @@ impl Cgroups {
         let mut present = names(path);
         self.names.iter().all(|pattern| present.next().is_some_and(|name| matches(pattern, name)))
     }
-}
 
-impl Cgroups {
-    /// Whether each cgroup of `other` is surely one of these, or below one: what matches the star of a pattern as a character
-    /// matches all that it stands for.
+    /// Whether each cgroup of `other` is surely one of these, or below one. Reads `other`'s pattern as a name: if that matches,
+    /// so does each name that it stands for.
     pub(super) fn include(&self, other: &Cgroups) -> bool {
         self.contain(&other.names.join("/"))
     }

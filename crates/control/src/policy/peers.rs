@@ -23,9 +23,7 @@ impl Peers {
             _ => false,
         }
     }
-}
 
-impl Peers {
     /// Whether all addresses of `other` lie in the block.
     pub(super) fn include(&self, other: &Peers) -> bool {
         self.length <= other.length && self.contain(other.network)

@@ -123,6 +123,9 @@ impl PacedUpload {
             }
         }
         let (kind, why) = told.unzip();
+        if kind.is_none() && self.pace == before {
+            return None;
+        }
         let follows = || match self.driver.phase() {
             SizingPhase::Trying => "the queue is draining",
             SizingPhase::Holding if self.pace < before => "a trial of a faster rate ends",
@@ -132,8 +135,7 @@ impl PacedUpload {
             _ => "newer measurements of the path",
         };
         let why = why.unwrap_or_else(|| follows().to_owned());
-        let step = PaceStep { kind, before, pace: self.pace, why };
-        (step.kind.is_some() || step.pace != before).then_some(step)
+        Some(PaceStep { kind, before, pace: self.pace, why })
     }
 }
 

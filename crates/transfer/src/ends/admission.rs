@@ -129,8 +129,8 @@ impl Admission {
         let peer = at(&client, channel.peer());
         // A further connection belongs to a running transfer, or is rejected later. A transfer admitted before the expiry may
         // resume: only its client knows its number.
-        let goes_on = hello.joins || sessions.goes_on(hello.transfer.raw(), &client);
-        if has_expired(&client) && (!goes_on || hello.measures) {
+        let goes_on = || hello.joins || sessions.goes_on(hello.transfer.raw(), &client);
+        if has_expired(&client) && (hello.measures || !goes_on()) {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {

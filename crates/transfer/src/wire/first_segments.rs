@@ -38,9 +38,11 @@ impl FirstSegments {
     }
 
     fn is_paced_by_kernel(&self) -> bool {
-        let has_begun =
-            || Info::read(&self.socket).map_or(true, |info| info.data_segs_out >= UNPACED_SEGMENTS);
-        let paced = self.paced_by_kernel.load(Ordering::Relaxed) || has_begun();
+        if self.paced_by_kernel.load(Ordering::Relaxed) {
+            return true;
+        }
+        let paced =
+            Info::read(&self.socket).map_or(true, |info| info.data_segs_out >= UNPACED_SEGMENTS);
         self.paced_by_kernel.store(paced, Ordering::Relaxed);
         paced
     }
@@ -60,7 +62,9 @@ impl ApplicationPace for FirstSegments {
     }
 
     fn handle_moved(&self, bytes: Bytes) {
-        *lock(&self.due) += bytes / self.rate;
+        if !self.paced_by_kernel.load(Ordering::Relaxed) {
+            *lock(&self.due) += bytes / self.rate;
+        }
     }
 }
 

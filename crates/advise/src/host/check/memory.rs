@@ -18,7 +18,7 @@ pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[
 
 /// The rate that each connection lacks whatever its buffers, if no setting adds memory.
 pub(super) fn lost(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Option<Rate> {
-    // Memory does not care for the direction.
+    // The limit is the same in both directions.
     let cap = caps::shared_memory(host, end, FlowRole::Receiver, target)?;
     is_exceeded(host, target).then(|| target.gain_over(cap.window).unwrap_or_default())
 }

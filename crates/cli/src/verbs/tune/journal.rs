@@ -29,13 +29,13 @@ pub struct Watched {
 
 /// The tuner's log: lines for users, the file of events, and the metrics.
 pub struct EventLog {
-    pub(super) file: Option<(PathBuf, File)>,
-    pub(super) exporter: Option<Exporter>,
-    pub(super) quiet: bool,
-    pub(super) verbose: bool,
+    file: Option<(PathBuf, File)>,
+    exporter: Option<Exporter>,
+    quiet: bool,
+    verbose: bool,
     /// Whether uploads are tuned, too.
-    pub(super) sends: bool,
-    pub(super) watched: Watched,
+    sends: bool,
+    watched: Watched,
     dry_run: bool,
     /// Whether an adjustment has been left out of the lines for users.
     hides_changes: bool,
@@ -108,7 +108,7 @@ impl EventLog {
                 true => reasons.clone(),
                 false => unlimited.only(NotLimited::is_bulk).lines(),
             };
-            let mark = if self.dry_run { "dry run: " } else { "" };
+            let mark = self.mark();
             for line in self.effects(now).iter().chain(&shown) {
                 err!("sweetspot: {mark}{line}");
             }
@@ -145,6 +145,11 @@ impl EventLog {
         }
     }
 
+    /// The beginning of the lines of a dry run.
+    fn mark(&self) -> &'static str {
+        if self.dry_run { "dry run: " } else { "" }
+    }
+
     pub fn publish(&self, snapshot: impl FnOnce() -> TunerSnapshot) {
         if let Some(exporter) = &self.exporter {
             exporter.publish(snapshot().prometheus());
@@ -156,15 +161,13 @@ impl EventLog {
         let is_detail = matches!(event.kind, TuneEventKind::Adjusted | TuneEventKind::NotLimited);
         let is_shown = !self.quiet && (!is_detail || self.verbose);
         let hides_change = event.kind == TuneEventKind::Adjusted && !self.quiet && !self.verbose;
-        let mark = if self.dry_run { "dry run: " } else { "" };
+        let mark = self.mark();
         if hides_change && !std::mem::replace(&mut self.hides_changes, true) {
             err!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
         }
         if is_shown {
-            match self.dry_run {
-                true => err!("sweetspot: dry run: {}", event.conditional()),
-                false => err!("sweetspot: {event}"),
-            }
+            let words = if self.dry_run { event.conditional() } else { event.to_string() };
+            err!("sweetspot: {mark}{words}");
         }
         self.write(&event.json(self.dry_run));
     }

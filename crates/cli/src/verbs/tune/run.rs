@@ -43,7 +43,7 @@ pub struct TuneRunArguments {
     command: Vec<String>,
 }
 
-/// The exit code for the tuner's own failures, as of timeout(1) and env(1): COMMAND rarely ends with it.
+/// The exit code for the tuner's own failures, as in timeout(1) and env(1): COMMAND rarely ends with it.
 const FAILED: u8 = 125;
 
 pub fn run(arguments: TuneRunArguments) -> Ending {

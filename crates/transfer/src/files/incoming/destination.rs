@@ -57,8 +57,8 @@ impl Destination {
     }
 }
 
-const ENDS_WITH_SLASH: &str = "it exists and is not a directory, as the slash at its end says; it was left unchanged; leave out \
-                               the slash, or name another target";
+const ENDS_WITH_SLASH: &str = "it exists and is not a directory, although the slash at its end asks for one; it was left \
+                               unchanged; leave out the slash, or name another target";
 const NOT_A_DIRECTORY: &str = "the target exists and is not a directory, which more than a single file needs; it was left \
                                unchanged; remove it, or name another target";
 
