@@ -6,7 +6,7 @@ use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream, 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::doubts::doubt;
-pub use self::doubts::{shows_at_once, spans_rounds};
+pub use self::doubts::{is_brief, shows_at_once};
 use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
@@ -66,7 +66,7 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
         evidence.stall.map(|stall| Stall { reset: reset(connection, side, &stall), ..stall });
     let begins_midway = connection.handshake.offers[0].is_none();
     evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
-    let is_brief = begins_midway && !spans_rounds(connection, side);
+    let is_brief = is_brief(connection, side);
     let whole = Whole { begins_midway, is_brief, ..Whole::new(stream, &evidence) };
     if let Some(window) = whole.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);

@@ -210,6 +210,16 @@ impl Evidence {
         self.hangs_for = unread_for.filter(hangs);
     }
 
+    /// Whether only the receiver's kernel was sampled. Only the sender's counts retransmissions.
+    pub(crate) fn is_by_receiver(&self) -> bool {
+        self.is_sampled && self.retransmitted.is_none()
+    }
+
+    /// Whether the unknown time is the sender's or the path's: the receiver's kernel knows its own limits.
+    pub fn is_beyond_receiver(&self) -> bool {
+        self.is_by_receiver() && self.window.is_some()
+    }
+
     /// The window at which the connection would be equally fast without a queue: the path's capacity times the min RTT. It is
     /// unknown until a standing queue shows the capacity, because losses or a program may set the rate. It is also unknown if
     /// the path was never seen empty.

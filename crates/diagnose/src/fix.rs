@@ -19,7 +19,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         }
         Class::Congestion if e.timer.is_some_and(|timer| timer.leads) => {
             "On the sender: repair losses sooner than its timer does, by SACK, RACK and tail loss probes (RFC 2018, RFC 8985; on \
-         Linux by default: net.ipv4.tcp_sack, tcp_recovery, tcp_early_retrans). Then find where packets are lost."
+             Linux by default: net.ipv4.tcp_sack, tcp_recovery, tcp_early_retrans). Then find where packets are lost."
         }
         Class::Congestion if overflows(e) => {
             "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
@@ -41,18 +41,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             }
             return receiver_window_fix(e);
         }
-        Class::ReceiverApplication if e.is_sampled && e.unread.is_none() => {
-            let words = fix(class, &Evidence { is_sampled: false, ..*e });
-            return format!(
-                "{words} Run sweetspot diagnose there: its kernel knows the unread data."
-            );
-        }
-        Class::ReceiverApplication if e.hangs_for.is_some() => {
-            "On the receiver: find out why the program hangs (its stack trace, strace -p PID)."
-        }
-        Class::ReceiverApplication => {
-            "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
-        }
+        Class::ReceiverApplication => return receiver_application_fix(e),
         Class::SenderWindow => {
             let now = e.flight.zip(e.flight_round.or(e.rtt));
             return format!("On the sender: {}", SEND_BUFFER.fix(e.send_buffer, now, e));
@@ -202,6 +191,23 @@ impl BufferKind {
 /// The window for the path's capacity at the RTT of `now`.
 fn wanted(now: Option<(Bytes, Duration)>, e: &Evidence) -> Option<Bytes> {
     e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt)
+}
+
+/// The remedy for a program that reads too slowly.
+fn receiver_application_fix(e: &Evidence) -> String {
+    let words = match e.hangs_for {
+        Some(_) => {
+            "On the receiver: find out why the program hangs (its stack trace, strace -p PID)."
+        }
+        None => {
+            "On the receiver: make the program read faster (check its disk and CPU, or read in a separate thread)."
+        }
+    };
+    let there = match e.is_sampled && e.unread.is_none() {
+        true => " Run sweetspot diagnose there: its kernel knows the unread data.",
+        false => "",
+    };
+    format!("{words}{there}")
 }
 
 /// A small buffer and a slow reader both make the window small, but a larger buffer helps only against the former.

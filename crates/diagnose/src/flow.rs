@@ -160,7 +160,7 @@ impl Flow {
         match whole.filter(|whole| *whole < goodput.scaled(SAME_RATE)) {
             _ if self.goodput_is_while_sending => format!("{rate} while it was sending"),
             _ if self.evidence.is_unacknowledged && self.bytes > 0 => {
-                format!("{rate} sent, nothing of it acknowledged")
+                format!("{rate} sent, none of it acknowledged")
             }
             Some(whole) => format!(
                 "{rate} from the first data to the last, {} over all {lasted}",
@@ -173,21 +173,16 @@ impl Flow {
     /// The shares of its time in words. For a live connection's receiver, unknown time is called the sender's or the path's.
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {
-            Class::Unknown if self.is_beyond_receiver() => SENDER_OR_PATH,
+            Class::Unknown if self.evidence.is_beyond_receiver() => SENDER_OR_PATH,
             Class::WaitingForPeer if self.evidence.granted.is_some() => WINDOW_ABOVE_TCP,
             class => class.words(),
         })
     }
 
-    /// Whether its unknown time is the sender's or the path's.
-    fn is_beyond_receiver(&self) -> bool {
-        self.is_by_receiver() && self.evidence.window.is_some()
-    }
-
     /// Its limit in 14 characters at most, for a table.
     pub fn brief(&self) -> &'static str {
         match self.verdict.cause {
-            Class::Unknown if self.is_beyond_receiver() => SENDER_OR_PATH,
+            Class::Unknown if self.evidence.is_beyond_receiver() => SENDER_OR_PATH,
             cause => brief(cause, self.evidence.granted.is_some()),
         }
     }
@@ -197,7 +192,7 @@ impl Flow {
     #[must_use]
     pub fn with_deliveries(mut self, deliveries: &Deliveries) -> Flow {
         let mut limits = self.limits;
-        if self.is_by_receiver() {
+        if self.evidence.is_by_receiver() {
             limits.reassign(Class::Unknown, Class::Bandwidth);
             limits.reassign(Class::Congestion, Class::Bandwidth);
         }
@@ -215,8 +210,18 @@ impl Flow {
         }
     }
 
+    /// The flows of opening connections with repeated, unanswered SYNs, by their ends and retransmissions, and the number of
+    /// the others: after a single SYN, the answer may still come.
+    pub fn unanswered(opening: impl Iterator<Item = ([SocketAddr; 2], u64)>) -> (Vec<Flow>, usize) {
+        let (silent, others): (Vec<_>, Vec<_>) = opening.partition(|(_, again)| *again > 0);
+        let flow = |([from, to], again): ([SocketAddr; 2], u64)| {
+            Flow::never_established(from, to, 1 + again)
+        };
+        (silent.into_iter().map(flow).collect(), others.len())
+    }
+
     /// A connection with `syns` unanswered SYNs so far, according to the kernel.
-    pub fn unanswered(source: SocketAddr, destination: SocketAddr, syns: u64) -> Flow {
+    fn never_established(source: SocketAddr, destination: SocketAddr, syns: u64) -> Flow {
         let evidence = Evidence {
             segments: syns,
             retransmitted: Some(syns.saturating_sub(1)),
@@ -228,15 +233,10 @@ impl Flow {
         Flow::new(source, destination, limits, &evidence)
     }
 
-    /// Whether only the receiver's kernel was sampled.
-    fn is_by_receiver(&self) -> bool {
-        self.evidence.is_sampled && !self.counts_retransmissions
-    }
-
     /// Whether its median RTT is a receiver's estimate, and so far above the minimum that it may contain the sender's pauses.
     pub fn may_time_pauses(&self) -> bool {
         let is_queue = self.verdict.class == Class::Bandwidth;
-        self.is_by_receiver() && !is_queue && standing(&self.evidence).is_some()
+        self.evidence.is_by_receiver() && !is_queue && standing(&self.evidence).is_some()
     }
 
     /// Updates the verdict and the figures derived from limits and evidence.

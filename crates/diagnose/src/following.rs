@@ -7,7 +7,7 @@ use serde::Serialize;
 use sweetspot_trace::flow::{Connection, Deliveries, Table, Vantage};
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::capture::{shows_at_once, spans_rounds};
+use crate::capture::{is_brief, shows_at_once};
 use crate::flow::brief;
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
@@ -31,7 +31,7 @@ pub struct RecentFlow {
     pub limited_by: Class,
     /// That limit's share of the time.
     pub share_of_time: f64,
-    /// The same in 14 characters at most, for a table.
+    /// `limited_by` in 14 characters at most, for a table.
     #[serde(skip)]
     pub brief: &'static str,
     /// The capture joined it in mid-connection, too short a time ago to know its limit: `limited_by` is unknown.
@@ -117,7 +117,7 @@ impl Following {
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
             _ => shown.leading(shown.dominant()),
         };
-        let measuring = !is_known_from(limited_by, connection, side);
+        let measuring = !shows_at_once(limited_by) && is_brief(connection, side);
         let limited_by = if measuring { Class::Unknown } else { limited_by };
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let from = since.map(|since| since.max(connection.begun)).filter(|from| now > *from);
@@ -138,13 +138,6 @@ impl Following {
             measuring,
         }
     }
-}
-
-/// Whether the capture shows enough to know the limit of the data that `side` sent, even if it began in mid-connection.
-fn is_known_from(limit: Class, connection: &Connection, side: usize) -> bool {
-    shows_at_once(limit)
-        || connection.handshake.offers[0].is_some()
-        || spans_rounds(connection, side)
 }
 
 /// The index of the stream that delivered more.

@@ -11,8 +11,17 @@ use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 use crate::capture::flows;
 use crate::{Flow, counted, name_shared_paths};
 
+/// The remark on a capture without TCP.
+pub const NO_TCP: &str = "it has no TCP packets; capture with the filter \"tcp\"";
+
 /// Why a connection with a single unanswered SYN has no verdict: the answer may still come.
 pub const STILL_OPENING: &str = "still opening; diagnose again in a few seconds";
+
+/// The remark on `count` connections without a verdict, if there are any.
+pub fn not_judged(count: usize, why: &str) -> Option<String> {
+    let connections = counted(count as u64, "connection", "connections");
+    (count > 0).then(|| format!("{connections} not judged: {why}"))
+}
 
 /// Size of the read buffer: large enough for few system calls.
 const READ_BUFFER_BYTES: usize = 2 << 20;
@@ -218,7 +227,7 @@ fn remarks(counts: &PacketCounts, evicted: u64, unfinished: Option<PassFailure>)
         "reported as if it had ended then",
     );
     if counts.segments == 0 && unfinished.is_none() {
-        remarks.push("it has no TCP packets; capture with the filter \"tcp\"".to_owned());
+        remarks.push(NO_TCP.to_owned());
     }
     remarks
 }

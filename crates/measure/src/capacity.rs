@@ -82,7 +82,7 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
     // The slope is X/C: cross traffic is neither negative nor above the capacity.
     let line = Line::weighted(&points);
     let slope = line.map_or(0.0, |line| line.slope).clamp(0.0, 1.0);
-    let mean_x = points.iter().map(|(x, _, w)| x * w).sum::<f64>() / total.max(1e-12);
+    let mean_x = line.map_or(0.0, |line| line.mean_x);
     let intercept = flat - slope * mean_x;
     if intercept <= 0.0 {
         return Finding::unknown("the trains contradict each other");

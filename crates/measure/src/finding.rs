@@ -100,11 +100,25 @@ impl<T: Copy> Finding<T> {
         Finding::Bounded { bound, why: why.into() }
     }
 
+    /// The value, or the reason why it is unknown.
+    pub fn result(&self) -> Result<T, &String> {
+        match self {
+            Finding::Known { estimate, .. } => Ok(estimate.value),
+            Finding::Bounded { why, .. } | Finding::Unknown(why) => Err(why),
+        }
+    }
+
     /// The reason why the value is unknown.
     pub fn why(&self) -> Option<&String> {
+        self.result().err()
+    }
+
+    /// The method that found the value, or the reason why it is unknown.
+    pub fn how(&self) -> &str {
         match self {
-            Finding::Known { .. } => None,
-            Finding::Bounded { why, .. } | Finding::Unknown(why) => Some(why),
+            Finding::Known { how: words, .. }
+            | Finding::Bounded { why: words, .. }
+            | Finding::Unknown(words) => words,
         }
     }
 

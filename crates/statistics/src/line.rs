@@ -38,9 +38,13 @@ impl Line {
         let total: f64 = points.iter().map(|(.., w)| w).sum();
         let residual = |x: f64, y: f64| y - self.intercept - self.slope * x;
         let squares: f64 = points.iter().map(|(x, y, w)| w * residual(*x, *y).powi(2)).sum();
-        let share = 1.0 / total + self.mean_x * self.mean_x / self.squares_x;
         let t = student_t::two_sided_quantile(0.05, degrees);
-        Some(t * libm::sqrt(squares / degrees * share))
+        Some(t * self.intercept_error(squares / degrees, total))
+    }
+
+    /// The standard error of the intercept, if y has this `variance` per unit of weight and the points this total `weight`.
+    pub fn intercept_error(&self, variance: f64, weight: f64) -> f64 {
+        libm::sqrt(variance * (1.0 / weight + self.mean_x * self.mean_x / self.squares_x))
     }
 
     /// The line through points (x, y) of equal weight; `None` unless they have at least two different x.

@@ -312,12 +312,10 @@ fn limited_by_in(period: &Period, words: fn(Class) -> &'static str) -> String {
         return "idle".to_owned();
     }
     let named = period.named();
-    match (named.class, period.direction) {
-        (Class::Unknown, Side::Receiver) if period.evidence.window.is_some() => {
-            SENDER_OR_PATH.to_owned()
-        }
-        (Class::Unknown, _) => Class::Unknown.words().to_owned(),
-        (class, _) => format!("{:.0} % {}", percent(named.share_of_time), words(class)),
+    match named.class {
+        Class::Unknown if period.evidence.is_beyond_receiver() => SENDER_OR_PATH.to_owned(),
+        Class::Unknown => Class::Unknown.words().to_owned(),
+        class => format!("{:.0} % {}", percent(named.share_of_time), words(class)),
     }
 }
 

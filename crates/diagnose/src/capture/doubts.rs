@@ -15,10 +15,11 @@ pub fn shows_at_once(limit: Class) -> bool {
     )
 }
 
-/// Whether the capture has enough rounds of the data that `side` sent to compare them.
-pub fn spans_rounds(connection: &Connection, side: usize) -> bool {
+/// Whether the capture lacks the beginning, and has too few rounds of the data that `side` sent to compare them.
+pub fn is_brief(connection: &Connection, side: usize) -> bool {
     let rtt = connection.streams[side].round_trips().median();
-    rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64)
+    let spans_rounds = rtt.is_some_and(|rtt| connection.lasted() >= rtt * HISTORY as u64);
+    connection.handshake.offers[0].is_none() && !spans_rounds
 }
 
 /// The reason for the largest part of the unknown time.
@@ -42,7 +43,7 @@ pub fn doubt(stream: &Stream, whole: &Whole) -> Option<&'static str> {
 const BLIND: &str = "the capture is far from the sender, and has neither the handshake nor timestamps to say how far";
 
 /// The reason if there are too few rounds.
-const BRIEF: &str = "the capture has fewer than twelve round trips of it, and not its beginning: too few to compare their flights";
+const BRIEF: &str = "the capture lacks its beginning, and has fewer than twelve round trips, too few to compare flights";
 
 /// The reason if the flight does not grow and the windows are known.
 const SWINGS: &str = "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began";

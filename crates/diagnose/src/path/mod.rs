@@ -16,9 +16,9 @@ pub use replay::Replay;
 pub use simulation::{Curve, Simulated, Simulation};
 
 /// Bytes of IPv4 and TCP headers, the additional bytes of IPv6, and the timestamps option (RFC 7323 appendix A).
-const HEADERS: u64 = 40;
-const IPV6_MORE: u64 = 20;
-const TIMESTAMPS: u64 = 12;
+pub(crate) const HEADERS: u64 = 40;
+pub(crate) const IPV6_MORE: u64 = 20;
+pub(crate) const TIMESTAMPS: u64 = 12;
 /// Minimum number of full segments in timed trains.
 const MIN_SEGMENTS: u64 = 100;
 /// Rates agree if they are within this factor of the reported one. `AGREED` is the share of the bytes that must agree.

@@ -22,21 +22,13 @@ impl PathEstimate {
 
     /// The capacity and the RTT; the error names the missing one and the reason.
     pub(super) fn known(&self) -> Result<(Rate, Duration), UnknownPath> {
-        use Finding::{Bounded, Known, Unknown};
-        match (&self.capacity_bps, &self.rtt_s) {
-            (Known { estimate: rate, .. }, Known { estimate: rtt, .. }) => {
-                Ok((rate.value, rtt.value))
+        match (self.capacity_bps.result(), self.rtt_s.result()) {
+            (Ok(rate), Ok(rtt)) => Ok((rate, rtt)),
+            (Err(why), Ok(_)) => Err(UnknownPath::Capacity(why.clone())),
+            (Ok(_), Err(why)) => Err(UnknownPath::RoundTrip(why.clone())),
+            (Err(capacity), Err(rtt)) => {
+                Err(UnknownPath::Both { capacity: capacity.clone(), rtt: rtt.clone() })
             }
-            (Bounded { why, .. } | Unknown(why), Known { .. }) => {
-                Err(UnknownPath::Capacity(why.clone()))
-            }
-            (Known { .. }, Bounded { why, .. } | Unknown(why)) => {
-                Err(UnknownPath::RoundTrip(why.clone()))
-            }
-            (
-                Bounded { why: capacity, .. } | Unknown(capacity),
-                Bounded { why: rtt, .. } | Unknown(rtt),
-            ) => Err(UnknownPath::Both { capacity: capacity.clone(), rtt: rtt.clone() }),
         }
     }
 
@@ -88,10 +80,7 @@ impl PathEstimate {
 
 /// The method behind a value, or the reason why it is unknown.
 fn how<T: Copy>(finding: &Finding<T>) -> String {
-    match finding {
-        Finding::Known { how, .. } => format!("from the capture: {how}"),
-        Finding::Bounded { why, .. } | Finding::Unknown(why) => {
-            format!("the capture does not tell: {why}")
-        }
-    }
+    let known = finding.result().is_ok();
+    let source = if known { "from the capture" } else { "the capture does not tell" };
+    format!("{source}: {}", finding.how())
 }

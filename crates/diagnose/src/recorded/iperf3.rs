@@ -38,7 +38,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
             samples.push(sample);
             last = sample;
         }
-        recordings.push(Recording { ends, samples, is_one_reading: false, totals: None });
+        recordings.push(Recording::new(ends, samples));
     }
     if recordings.iter().all(|recording| recording.samples.is_empty()) {
         return Err(RecordingError::NoIntervals);

@@ -17,8 +17,8 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::limits::OFTEN;
 use crate::live::{Live, Period, Sample, Side};
-use crate::report::{DiagnosisReport, STILL_OPENING, rank};
-use crate::{Class, Flow, counted, name_shared_paths};
+use crate::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
+use crate::{Class, Flow, name_shared_paths};
 
 /// A connection, with the kernel's statistics over time.
 #[derive(Debug, Clone)]
@@ -35,6 +35,11 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Samples over time.
+    fn new(ends: [SocketAddr; 2], samples: Vec<Sample>) -> Recording {
+        Recording { ends, samples, is_one_reading: false, totals: None }
+    }
+
     /// The flow with its verdict and evidence.
     pub fn flow(&self) -> Flow {
         self.told().0
@@ -241,14 +246,9 @@ pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError>
     let mut flows: Vec<_> = judged.map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let mut remarks = remarks(&recorded.not_understood);
-    let not_judged = [
-        (recorded.opening, STILL_OPENING),
-        (recorded.not_judged, "these readings show no limit; log several with date +%s.%N"),
-    ];
-    for (count, why) in not_judged.into_iter().filter(|(count, _)| *count > 0) {
-        let connections = counted(count as u64, "connection", "connections");
-        remarks.push(format!("{connections} not judged: {why}"));
-    }
+    remarks.extend(not_judged(recorded.opening, STILL_OPENING));
+    let why = "these readings show no limit; log several with date +%s.%N";
+    remarks.extend(not_judged(recorded.not_judged, why));
     if recorded.without_times > 1 {
         remarks.push(format!(
             "{} readings without times: only the last is used; put date +%s.%N before each",

@@ -29,12 +29,7 @@ pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
         let Some(sample) = measurement(&document) else { continue };
         let ends = connection(&document).unwrap_or(UNKNOWN);
         let known = *index.entry(ends).or_insert_with(|| {
-            recordings.push(Recording {
-                ends,
-                samples: Vec::new(),
-                is_one_reading: false,
-                totals: None,
-            });
+            recordings.push(Recording::new(ends, Vec::new()));
             recordings.len() - 1
         });
         recordings[known].samples.push(sample);
@@ -74,7 +69,7 @@ fn collect(value: &Value, ends: [SocketAddr; 2], depth: usize, into: &mut Vec<Re
             } else {
                 let named = items.iter().find_map(connection);
                 let ends = named.unwrap_or(ends);
-                into.push(Recording { ends, samples, is_one_reading: false, totals: None });
+                into.push(Recording::new(ends, samples));
             }
         }
         Value::Object(fields) => {

@@ -15,7 +15,7 @@ pub fn unknown(share: f64, e: &Evidence) -> String {
             in_rate(e.goodput)
         );
     }
-    if e.is_sampled && e.retransmitted.is_none() {
+    if e.is_by_receiver() {
         return beyond_receiver(e);
     }
     if e.is_one_reading && e.unknown_because == Some(ONE_INTERVAL) {

@@ -48,11 +48,12 @@ pub(crate) fn line(
 ) -> Result<FittedLine> {
     let n = points.len();
     enough(n, 3, fitted)?;
-    let Some(Line { intercept, slope, mean_x, squares_x }) = Line::through(points) else {
+    let Some(line) = Line::through(points) else {
         let (quantity, given) = ("buffers", "all the same".to_owned());
         let wanted = "different, or no slope can be seen";
         return Err(TheoryError::OutOfDomain { quantity, given, wanted });
     };
+    let Line { intercept, slope, squares_x, .. } = line;
     let residual = |p: &(f64, f64)| p.1 - intercept - slope * p.0;
     let residual_squares: f64 = points.iter().map(|p| residual(p) * residual(p)).sum();
 
@@ -60,7 +61,7 @@ pub(crate) fn line(
     let variance = residual_squares / (count - 2.0);
     let t = student_t::two_sided_quantile(1.0 - confidence, count - 2.0);
     let slope_error = libm::sqrt(variance / squares_x);
-    let intercept_error = libm::sqrt(variance * (1.0 / count + mean_x * mean_x / squares_x));
+    let intercept_error = line.intercept_error(variance, count);
     Ok(FittedLine {
         intercept: Estimate::new(intercept, intercept_error, t),
         slope: Estimate::new(slope, slope_error, t),

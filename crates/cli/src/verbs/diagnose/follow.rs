@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use ratatui::crossterm::terminal;
 use serde::Serialize;
 use sweetspot_diagnose::following::{Following, RecentFlow};
-use sweetspot_diagnose::report::Reading;
+use sweetspot_diagnose::report::{NO_TCP, Reading};
 use sweetspot_diagnose::{counted, percent};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::Detail;
@@ -95,11 +95,11 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         })?;
     }
     let mut report = reading.report(None);
-    if matches!(followed, Followed::Device { .. }) && report.tcp_segments == Some(0) {
-        // The last remark advises on a file without TCP.
-        report.remarks.pop();
+    if matches!(followed, Followed::Device { .. })
+        && let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP)
+    {
         let time = clock::now().since(begun).as_secs_f64();
-        report.remarks.push(format!("no TCP packets passed {} in {time:.1} s", what.shown()));
+        *remark = format!("no TCP packets passed {} in {time:.1} s", what.shown());
     }
     if arguments.json {
         out!("{}", serde_json::to_string(&report)?);

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
-use sweetspot_diagnose::report::{DiagnosisReport, STILL_OPENING, rank};
+use sweetspot_diagnose::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
 use sweetspot_diagnose::{Flow, counted, name_shared_paths};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
@@ -88,9 +88,12 @@ pub fn watch(
         watched[..meant_count].iter().any(|each| is(ends(each)))
     };
     flows.retain(is_meant);
-    let (silent, remark) = unanswered(&target.opening(&mut host)?);
+    let again = |c: &DiagConnection| c.info.as_ref().map_or(0, |info| info.total_retrans.into());
+    let opening = target.opening(&mut host)?;
+    let opening = opening.iter().map(|c| ([c.local, c.remote], again(c)));
+    let (silent, others) = Flow::unanswered(opening);
     flows.extend(silent);
-    remarks.extend(remark);
+    remarks.extend(not_judged(others, STILL_OPENING));
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
     let report = DiagnosisReport {
@@ -119,7 +122,7 @@ fn tell_begin(watched: &[WatchedConnection], time: Duration) {
         [only] => only.connection.remote.to_string(),
         many => counted(many.len() as u64, "connection", "connections"),
     };
-    note!("watching {what} for {time} (Ctrl-C ends early)");
+    note!("watching {what} for {time}; Ctrl-C ends it early");
 }
 
 /// One socket per connection. If both ends are on this host, the sender's, which knows more; if
@@ -214,18 +217,14 @@ impl<'a> Meant<'a> {
         &self,
         host: &mut NamespaceConnections,
     ) -> Result<[Vec<DiagConnection>; 2], String> {
-        let mut all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
-        let mut beside = all.clone();
-        all.retain(|connection| self.has(connection));
-        if all.is_empty() && self.opening(host)?.is_empty() {
+        let all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
+        let (meant, mut beside): (Vec<_>, Vec<_>) = all.into_iter().partition(|c| self.has(c));
+        if meant.is_empty() && self.opening(host)?.is_empty() {
             return Err(self.missing());
         }
-        let cookies: HashSet<u64> = all.iter().map(|c| c.cookie).collect();
-        let paths: HashSet<[IpAddr; 2]> = all.iter().filter_map(path).collect();
-        beside.retain(|c| {
-            !cookies.contains(&c.cookie) && path(c).is_some_and(|p| paths.contains(&p))
-        });
-        Ok([all, beside])
+        let paths: HashSet<[IpAddr; 2]> = meant.iter().filter_map(path).collect();
+        beside.retain(|c| path(c).is_some_and(|p| paths.contains(&p)));
+        Ok([meant, beside])
     }
 
     /// The connections in the state SYN-SENT.
@@ -248,18 +247,6 @@ impl<'a> Meant<'a> {
             ),
         }
     }
-}
-
-/// The flows of `opening` with repeated, unanswered SYNs, and a remark on the others.
-fn unanswered(opening: &[DiagConnection]) -> (Vec<Flow>, Option<String>) {
-    let again = |c: &DiagConnection| c.info.as_ref().map_or(0, |info| info.total_retrans);
-    let silent = opening.iter().filter(|connection| again(connection) > 0);
-    let flows: Vec<Flow> =
-        silent.map(|c| Flow::unanswered(c.local, c.remote, 1 + u64::from(again(c)))).collect();
-    let others = (opening.len() - flows.len()) as u64;
-    let remark =
-        format!("{} not judged: {STILL_OPENING}", counted(others, "connection", "connections"));
-    (flows, Some(remark).filter(|_| others > 0))
 }
 
 /// The hosts at both ends of a connection's path; `None` within a host.

@@ -71,6 +71,6 @@ Members of --json:
                      --quick: its lines, with | between them, and as a list
   time               --watch: the end of the measurement
 
-A finding has value, low and high (its interval) and how (the method), or
-unknown, the reason, with low or high if only that bound is known. Names in _s
-are seconds, in _bps bit/s.";
+Names in _s are seconds, in _bps bit/s. A finding has value, low and high (its
+interval) and how (the method), or unknown, the reason, with low or high if only
+that bound is known.";

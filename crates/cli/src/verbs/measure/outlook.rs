@@ -110,9 +110,10 @@ impl Outlook {
         let is_below = simulated.goodput_high_bps < SLOWER * measured;
         let is_above = SLOWER * simulated.goodput_low_bps > measured && !self.is_upper_bound;
         let mbit = |bps: f64| short(Rate::from_f64(bps));
-        let (of, now) = (measured, simulated.goodput_bps);
+        let now = simulated.goodput_bps;
         (is_below || is_above).then(|| {
-            format!("simulated goodput {}, measured {}{}", mbit(now), mbit(of), change(now, of))
+            let change = change(now, measured);
+            format!("simulated goodput {}, measured {}{change}", mbit(now), mbit(measured))
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use maud::{Markup, html};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use sweetspot_measure::{DelayPoint, DirectionReport, Discipline, Finding, Quantity};
+use sweetspot_measure::{DelayPoint, DirectionReport, Discipline, Estimate, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
 use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
@@ -23,11 +23,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base RTT", &round_trip.base);
-    let how = match &round_trip.variation {
-        Finding::Known { how, .. } | Finding::Bounded { why: how, .. } | Finding::Unknown(how) => {
-            how.clone()
-        }
-    };
+    let how = round_trip.variation.how().to_owned();
     let spread = variation(&round_trip.variation);
     table.rows.push(vec!["variation of the idle RTT".to_owned(), spread, String::new(), how]);
     let pictures = pictures(measured);
@@ -109,17 +105,13 @@ fn findings(report: &DirectionReport) -> Table {
 }
 
 fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Finding<T>) {
-    let cells = match finding {
-        Finding::Known { estimate, how } => [
-            short(estimate.value),
-            format!("{} to {}", short(estimate.low), short(estimate.high)),
-            how.clone(),
-        ],
-        Finding::Bounded { why, .. } | Finding::Unknown(why) => {
-            [of(finding, false), String::new(), why.clone()]
+    let [value, ends] = match finding.estimate() {
+        Some(Estimate { value, low, high }) => {
+            [short(value), format!("{} to {}", short(low), short(high))]
         }
+        None => [of(finding, false), String::new()],
     };
-    table.rows.push([vec![name.to_owned()], cells.to_vec()].concat());
+    table.rows.push(vec![name.to_owned(), value, ends, finding.how().to_owned()]);
 }
 
 fn expected(outlook: &Outlook, first: Option<&DirectionReport>) -> Markup {

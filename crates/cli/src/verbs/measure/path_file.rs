@@ -169,11 +169,8 @@ fn direction(
 
 /// The method that measured a value, or the reason for its absence.
 fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
-    match finding {
-        sweetspot_measure::Finding::Known { how, .. } => format!("measured: {how}"),
-        sweetspot_measure::Finding::Bounded { why, .. }
-        | sweetspot_measure::Finding::Unknown(why) => format!("not measured: {why}"),
-    }
+    let is = if finding.result().is_ok() { "measured" } else { "not measured" };
+    format!("{is}: {}", finding.how())
 }
 
 /// The properties of `forward` that were not measured, with the assumed values.

@@ -7,6 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::super::{MAX_SEGMENT, micros};
 use crate::live::Sample;
+use crate::path::{HEADERS, IPV6_MORE, TIMESTAMPS};
 
 /// One reading, with flags for the fields that ss printed.
 pub struct Account {
@@ -105,10 +106,9 @@ impl<'a> Words<'a> {
     /// Whether segments carry timestamps. ss prints this only with -o. Otherwise compare the MSS with the path MTU: the option
     /// takes 12 bytes (RFC 7323, appendix A) in addition to the headers of IPv4 or IPv6 and TCP.
     fn has_timestamps(&self) -> bool {
-        const HEADERS: [u64; 2] = [40, 60];
-        const OPTION: u64 = 12;
+        let headers = [HEADERS, HEADERS + IPV6_MORE].map(|headers| headers + TIMESTAMPS);
         let missing = self.count("pmtu").checked_sub(self.count("mss"));
-        self.0.contains(&"ts") || missing.is_some_and(|n| HEADERS.map(|h| h + OPTION).contains(&n))
+        self.0.contains(&"ts") || missing.is_some_and(|missing| headers.contains(&missing))
     }
 
     fn probes_window(&self) -> bool {

@@ -44,18 +44,6 @@ impl Collection {
         }
     }
 
-    /// The connections with unanswered SYNs, and the number of others that are opening. After a single SYN the answer may
-    /// still come.
-    fn unanswered(&self) -> (Vec<Flow>, usize) {
-        let sent = |account: &Account| account.sample.retransmitted;
-        let silent = self.opening.iter().filter(|(_, account)| sent(account) > 0);
-        let flows: Vec<Flow> = silent
-            .map(|([from, to], account)| Flow::unanswered(*from, *to, 1 + sent(account)))
-            .collect();
-        let others = self.opening.len() - flows.len();
-        (flows, others)
-    }
-
     /// Adds a reading. If counters decreased, it belongs to a new connection on the same ports.
     fn add(&mut self, ends: [SocketAddr; 2], account: Account) {
         let latest = self.latest.get(&ends).and_then(|index| self.all.get_mut(*index));
@@ -109,7 +97,8 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
             not_understood.push(line.trim().to_owned());
         }
     }
-    let (unanswered, opening) = collection.unanswered();
+    let retransmitted = |(ends, account): (&_, &Account)| (*ends, account.sample.retransmitted);
+    let (unanswered, opening) = Flow::unanswered(collection.opening.iter().map(retransmitted));
     let collected = collection.all;
     if collected.is_empty() && !unanswered.is_empty() {
         return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
@@ -219,7 +208,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         now.window_limited += shut;
         samples.push(now);
     }
-    Some(Recording { ends, samples, is_one_reading: false, totals: None })
+    Some(Recording::new(ends, samples))
 }
 
 /// The time before the first reading in which its window was closed, as nothing has been acknowledged since.
@@ -238,7 +227,7 @@ fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         window_limited: begun.window_limited + only.since_ack,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended], is_one_reading: false, totals: None }
+    Recording::new(ends, vec![begun, ended])
 }
 
 /// Number of unanswered timeouts from which on the peer counts as silent.
@@ -253,7 +242,7 @@ fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
         timeouts: only.backoff,
         ..only.sample
     };
-    Recording { ends, samples: vec![begun, ended], is_one_reading: false, totals: None }
+    Recording::new(ends, vec![begun, ended])
 }
 
 /// The time since the last data, if it exceeds the RTO and nothing waits to be sent. Data may wait to be read.
@@ -261,8 +250,7 @@ fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
     let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;
     let [begun, ended] = [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
-    let (samples, totals) = (vec![begun, ended], Some(only.sample));
-    Some(Recording { ends, samples, is_one_reading: false, totals })
+    Some(Recording { totals: Some(only.sample), ..Recording::new(ends, vec![begun, ended]) })
 }
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data in flight.
@@ -286,12 +274,8 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     };
     let ended = Sample { at: Time::ZERO + sample.busy, ..sample };
     let samples = vec![begun, ended];
-    (sample.busy > Duration::ZERO).then_some(Recording {
-        ends,
-        samples,
-        is_one_reading: true,
-        totals: None,
-    })
+    let recording = Recording { is_one_reading: true, ..Recording::new(ends, samples) };
+    (sample.busy > Duration::ZERO).then_some(recording)
 }
 
 /// Whether a line has words with numbers that every version of ss prints.
