@@ -38,11 +38,6 @@ pub fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// The title of a scenario, or a placeholder if it is empty.
-pub fn title(title: &str) -> &str {
-    if title.is_empty() { "Untitled scenario" } else { title }
-}
-
 /// Whether notes and progress are suppressed.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)

@@ -59,15 +59,7 @@ impl ScenarioFile {
 
     /// `error`, with the name of the file.
     pub fn blame(&self, error: &dyn std::fmt::Display) -> String {
-        format!("{}: {error}", named(&self.path))
-    }
-}
-
-/// A scenario file's name in messages.
-fn named(path: &Path) -> String {
-    match text_file::is_standard_input(path) {
-        true => "standard input".to_owned(),
-        false => path.shown().to_string(),
+        format!("{}: {error}", text_file::named(&self.path))
     }
 }
 
@@ -80,7 +72,7 @@ pub fn read(
 ) -> Result<Scenario, Box<dyn std::error::Error>> {
     let text = text_file::scenario(path)?;
     let mut scenario = Scenario::parse_with(&text, overrides).map_err(|error| {
-        let words = format!("{}: {error}", named(path));
+        let words = format!("{}: {error}", text_file::named(path));
         if overrides.is_empty() || Scenario::parse(&text).is_err() {
             return Box::<dyn std::error::Error>::from(words);
         }
@@ -92,7 +84,7 @@ pub fn read(
     Ok(scenario)
 }
 
-/// Reads a scenario for its path and traffic, which nothing runs for the scenario's duration: it may have none.
+/// Reads a scenario of which only the path and the traffic are used, so it need not have a duration.
 pub fn read_path(path: &Path) -> Result<Scenario, Box<dyn std::error::Error>> {
     read(path, &["duration=1s".to_owned()], None)
 }

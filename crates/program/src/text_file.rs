@@ -44,14 +44,15 @@ pub fn scenario(path: &Path) -> Fallible<String> {
     if let Some(name) = path.to_str().and_then(|path| path.strip_prefix('@')) {
         return bundled::scenario(name).map_err(|words| UsageError::new(words).into());
     }
-    let (name, text, beside) = match is_standard_input(path) {
-        true => ("standard input".to_owned(), standard_input()?, Path::new("")),
+    let name = named(path);
+    let (text, beside) = match is_standard_input(path) {
+        true => (standard_input()?, Path::new("")),
         false => {
             let what = format!(
                 "a scenario file, or @NAME of one that comes with the program{}",
                 meant(path)
             );
-            (path.shown().to_string(), read(path, &what)?, path.parent().unwrap_or(Path::new("")))
+            (read(path, &what)?, path.parent().unwrap_or(Path::new("")))
         }
     };
     if text.trim().is_empty() {
@@ -61,6 +62,14 @@ pub fn scenario(path: &Path) -> Fallible<String> {
     let trace =
         |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
     with_files(&text, trace).map_err(|error| format!("{name}: {error}").into())
+}
+
+/// The name of a file, or of standard input, in messages.
+pub fn named(path: &Path) -> String {
+    match is_standard_input(path) {
+        true => "standard input".to_owned(),
+        false => path.shown().to_string(),
+    }
 }
 
 /// Whether `path` is `-`, which stands for standard input.

@@ -1,8 +1,8 @@
-//! The events of a controller in words, the same on a terminal and in a picture.
+//! The events of a controller in words, for a terminal and for pictures.
 
 use sweetspot_units::Bytes;
 
-/// The rise of a window, step by step through `windows`, the last of them at `end_s`.
+/// The rise of a window, step by step through `windows`, the last of them at `end_s`; if it never rises, how often it was set.
 pub fn rise_in_words(windows: &[f64], end_s: f64) -> String {
     let [from, to] = [windows.first(), windows.last()]
         .map(|window| Bytes::from_f64(window.copied().unwrap_or_default()));

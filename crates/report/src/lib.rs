@@ -48,7 +48,7 @@ pub use page::{cards, document as html_document, in_html, table_element, whole a
 pub use parquet::{from_parquet, parquet};
 pub use results::{
     ReadError, ResultFile, SearchFile, SearchTrial, SeriesFile, Sheet, read, read_columns,
-    read_file, report_page, sheets,
+    read_file, report_page, sheets, titled,
 };
 pub use run_file::{RunFile, run_file};
 pub use run_series::{RunSeries, TooManySamples};

@@ -21,8 +21,8 @@ export function time(seconds) {
 export const share = (value) => `${round(value * 100)} %`;
 
 /**
- * A share to the percent: a window that the link sends, and whose ACKs arrive after the measured time, is more than the digits
- * behind that.
+ * A share in whole percent: the numbers of the link and of the sender differ by up to a window, whose ACKs arrive after the
+ * measured time, so further digits mean nothing.
  */
 const whole = (value) => (value < 0.01 ? share(value) : `${Math.round(value * 100)} %`);
 

@@ -178,10 +178,7 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 fn open(path: &Path) -> Fallible<ResultFile> {
     let bytes = text_file::whole(path)
         .map_err(|error| text_file::unreadable(path, &error, "a file of results"))?;
-    let name = match text_file::is_standard_input(path) {
-        true => "standard input".to_owned(),
-        false => path.shown().to_string(),
-    };
+    let name = text_file::named(path);
     let file = quietly(|| read_file(&name, bytes, VERSION));
     Ok(file.map_err(|error| format!("{name}: {error}"))?)
 }

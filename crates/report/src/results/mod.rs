@@ -15,7 +15,7 @@ pub use any_file::read_file;
 pub use column_file::read_columns;
 pub use file::{ReadError, ResultFile, SeriesFile, read};
 pub use search::{SearchFile, SearchTrial};
-pub use sheet::Sheet;
+pub use sheet::{Sheet, titled};
 pub use sheets::sheets;
 
 use maud::html;

@@ -1,5 +1,5 @@
 use sweetspot_experiment::plot::{Axis, Curve, MarkPosition, Plot, PublishedMark, Table};
-use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, SweepPoint};
+use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, Spread, SweepPoint};
 
 use super::comparison::FEWEST_FOR_A_SPREAD;
 use super::engines::origin;
@@ -197,6 +197,14 @@ fn named_key(sweep: &SweepFile) -> Option<(usize, KeyAxis)> {
     fit.max_by_key(|(_, axis)| axis.names.len())
 }
 
+/// The spread of the quantity `name` for each transfer of `point`, with the transfer's place among all of them.
+fn spreads(point: &Point, name: &str) -> Vec<((usize, usize), Spread)> {
+    let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
+    let spread =
+        |transfer| Some(((transfer, transfers), point.statistics.spread(metric(name)?, transfer)?));
+    (0..transfers).filter_map(spread).collect()
+}
+
 fn against(
     sweep: &SweepFile,
     points: &[Point],
@@ -214,11 +222,8 @@ fn against(
     let mut curves: Vec<Curve> = Vec::new();
     for (point, x) in points.iter().zip(numbers) {
         let Some(x) = *x else { continue };
-        let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
-        for transfer in 0..transfers {
-            let spread = metric(name).and_then(|metric| point.statistics.spread(metric, transfer));
-            let Some(spread) = spread else { continue };
-            let label = label_of(sweep, point, axis, (transfer, transfers));
+        for (place, spread) in spreads(point, name) {
+            let label = label_of(sweep, point, axis, place);
             let at = curves.iter().position(|curve| curve.label == label).unwrap_or_else(|| {
                 let engine = point.statistics.outcomes.first().map_or("", |o| o.engine.as_str());
                 let (origin, group) = (origin(engine), curves.len());
@@ -251,12 +256,9 @@ fn levels(
 ) -> Vec<PublishedMark> {
     let mut marks = Vec::new();
     for (point, _) in points.iter().zip(numbers).filter(|(_, number)| number.is_none()) {
-        let transfers = point.statistics.outcomes.first().map_or(0, |o| o.transfers.len());
-        for transfer in 0..transfers {
-            let spread = metric(name).and_then(|metric| point.statistics.spread(metric, transfer));
-            let Some(spread) = spread else { continue };
-            let others = label_of(sweep, point, axis, (transfer, transfers));
-            let label = match sweep.keys.len() > 1 || transfers > 1 {
+        for (place, spread) in spreads(point, name) {
+            let others = label_of(sweep, point, axis, place);
+            let label = match sweep.keys.len() > 1 || place.1 > 1 {
                 true => format!("{}, {others}", point.values[axis]),
                 false => point.values[axis].clone(),
             };

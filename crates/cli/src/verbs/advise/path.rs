@@ -54,11 +54,11 @@ fn variation(directions: [&DirectionSpec; 2]) -> [(&'static str, Duration); 2] {
 
 /// The path of `text`; a key that it lacks is the one in `given`.
 fn completed(text: &str, given: &[(&str, String)]) -> Result<PathSpec, PathError> {
-    let lacks = |text: &str, key: &str| matches!(text.parse::<PathSpec>(), Err(PathError::Missing(missing, _)) if missing == key);
     let mut written = text.to_owned();
     for _ in given {
-        let key = given.iter().find(|(key, _)| lacks(&written, key));
-        written.extend(key.map(|(key, value)| format!(" {key}={value}")));
+        let Err(PathError::Missing(missing, _)) = written.parse::<PathSpec>() else { break };
+        let Some((key, value)) = given.iter().find(|(key, _)| *key == missing) else { break };
+        written += &format!(" {key}={value}");
     }
     written.parse()
 }

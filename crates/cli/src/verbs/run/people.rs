@@ -1,7 +1,7 @@
 //! Prints an outcome as text.
 
 use sweetspot_program::print::{self, spaced, wrapped};
-use sweetspot_report::rise_in_words;
+use sweetspot_report::{rise_in_words, titled};
 use sweetspot_scenario::{
     ControllerEvent, CrossOutcome, Derivation, Outcome, Scenario, Transfer, TransferOutcome,
 };
@@ -73,7 +73,7 @@ pub fn print_for_people(scenario: &Scenario, outcome: &Outcome) {
 
 /// The title, the engine with its seed, and the time measured; closed forms have no time.
 fn heading(scenario: &Scenario, outcome: &Outcome) -> String {
-    let title = print::title(&outcome.scenario);
+    let title = titled(&outcome.scenario);
     let (from, to) = (scenario.warmup, scenario.warmup + scenario.duration);
     let measured = match outcome.derivation {
         Some(_) => String::new(),
@@ -120,19 +120,18 @@ fn event_lines(events: &[ControllerEvent], start: Duration) -> Vec<String> {
             Some(other) => format!("  to {other}"),
             None => String::new(),
         };
-        let (kind, window) = match (rises(same), same.len()) {
-            (true, _) => {
+        let set = || windows(same).or_else(|| measured(last));
+        let (kind, gap, window) = match same.len() {
+            _ if rises(same) => {
                 let windows = same.iter().filter_map(|event| event.window_bytes);
                 let windows: Vec<f64> = windows.map(|window| window as f64).collect();
-                ("raised".to_owned(), Some(rise_in_words(&windows, last.at_s)))
+                ("raised".to_owned(), "  ", Some(rise_in_words(&windows, last.at_s)))
             }
-            (false, 1) => (first.kind.clone(), windows(same)),
-            (false, count) => {
-                (format!("{} {count} times until {:.3} s", first.kind, last.at_s), windows(same))
+            1 => (first.kind.clone(), "  ", set()),
+            count => {
+                (format!("{} {count} times until {:.3} s", first.kind, last.at_s), ", ", set())
             }
         };
-        let window = window.or_else(|| measured(last));
-        let gap = if same.len() > 1 && !rises(same) { ", " } else { "  " };
         let window = window.map_or(String::new(), |words| format!("{gap}{words}"));
         let reason = first.reason.as_ref().map_or(String::new(), |reason| format!("  {reason}"));
         let at_s = first.at_s.max(start.as_secs_f64());
@@ -215,7 +214,7 @@ fn print_transfer(i: usize, t: &TransferOutcome, size: Option<Bytes>) {
     wrapped(&line, "");
 }
 
-/// The last window: of a controller that has left it open since, it is no limit.
+/// The last window; if the controller has left it open since, it limits nothing.
 fn final_window(t: &TransferOutcome) -> String {
     let last = Bytes::new(t.window_final_bytes);
     let is_open = |event: &ControllerEvent| event.kind == SizingPhase::Open.name();

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sweetspot_control::TransferSummary;
+use sweetspot_diagnose::counted;
 use sweetspot_linux::clock;
 use sweetspot_protocol::Role;
 use sweetspot_transfer::{
@@ -61,7 +62,7 @@ impl ServerReporter {
 
     /// Prints the result of a server that failed without a transfer, as JSON.
     pub fn failed(&self, error: &TransferError) {
-        self.reporter.failure_of(error, None);
+        self.reporter.failure(error);
     }
 }
 
@@ -76,12 +77,15 @@ fn labelled(began: Option<&Began>, line: String) -> String {
     }
 }
 
+fn unsaid_in_words(count: u64) -> String {
+    format!("{} rejected", counted(count, "more connection was", "more connections were"))
+}
+
 impl Drop for ServerReporter {
     fn drop(&mut self) {
         let rejected = self.rejected.get_mut().unwrap_or_else(PoisonError::into_inner);
         if rejected.unsaid > 0 {
-            let line = format!("{} more connections were rejected", rejected.unsaid);
-            self.reporter.print(&line);
+            self.reporter.print(&unsaid_in_words(rejected.unsaid));
         }
     }
 }
@@ -156,7 +160,7 @@ impl ServerObserver for ServerReporter {
             rejected.note(clock::now(), line.replacen(&peer.to_string(), &host, 1));
         drop(rejected);
         if said && unsaid > 0 {
-            self.print(&format!("{unsaid} more connections were rejected"));
+            self.print(&unsaid_in_words(unsaid));
         }
         if said {
             self.print(&line);

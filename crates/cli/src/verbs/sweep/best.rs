@@ -11,6 +11,7 @@ use sweetspot_program::print::{self, Shown};
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
+use sweetspot_report::titled;
 use sweetspot_scenario::{Reverse, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_statistics::mean_interval;
@@ -210,7 +211,7 @@ const BETWEEN_BARS: usize = 2;
 const LONGEST_BAR: usize = 24;
 
 fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
-    let title = print::title(&scenario.title);
+    let title = titled(&scenario.title);
     for (i, line) in headline(found, seeds).iter().enumerate() {
         let title = if i == 0 { format!("{title}: ") } else { String::new() };
         print::wrapped(&format!("{title}{line}"), "");

@@ -239,11 +239,13 @@ fn announce(
     variants: &[SweepVariant],
     path: &Path,
 ) {
-    let total = sweep.runs(variants.len());
-    let is_known = |scenario: &Scenario| journal.get(&RunKey::of(engine, scenario)).is_some();
-    let known = sweep.scenarios(variants).iter().filter(|scenario| is_known(scenario)).count();
-    if known > 0 {
-        note!("{known} of {total} runs taken from {}", path.shown());
+    if journal.runs() > 0 {
+        let is_known = |scenario: &Scenario| journal.get(&RunKey::of(engine, scenario)).is_some();
+        let known = sweep.scenarios(variants).iter().filter(|scenario| is_known(scenario)).count();
+        if known > 0 {
+            let total = sweep.runs(variants.len());
+            note!("{known} of {total} runs taken from {}", path.shown());
+        }
     }
     journal.announce(&Journal::plan(engine, sweep, variants));
 }

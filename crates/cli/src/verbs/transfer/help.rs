@@ -78,7 +78,7 @@ macro_rules! members_pointer {
 pub(crate) use {members_help, members_pointer, progress_help, ticket_help};
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::collections::BTreeSet;
 
     use sweetspot_control::series::{SeriesEvent, SeriesRow};

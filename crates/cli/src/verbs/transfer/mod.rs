@@ -1,7 +1,7 @@
 //! Shared by the verbs that transfer files: arguments, tickets, and progress.
 
 mod failures;
-pub(crate) mod help;
+mod help;
 mod progress;
 pub mod values;
 mod watching;
