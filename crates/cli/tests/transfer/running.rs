@@ -74,6 +74,13 @@ impl Serve {
         ended
     }
 
+    /// Waits for the next line on the server's standard output.
+    pub fn printed_line(&mut self) -> String {
+        let mut line = String::new();
+        assert_ne!(self.stdout.read_line(&mut line).unwrap(), 0, "the server ended");
+        line
+    }
+
     /// Reads the server's standard error until a line contains `words`.
     pub fn read_until(&mut self, words: &str) {
         let mut stderr = String::new();

@@ -135,12 +135,13 @@ fn a_client_that_may_only_read_is_not_told_to_send_something() {
 fn the_json_of_a_service_names_the_client_of_each_transfer() {
     let mut program = Command::new(SWEETSPOT);
     program.env("SWEETSPOT_JSON", "true");
-    let service = Service::start_by(program, "KEY alice dir=DIR\n");
+    let mut service = Service::start_by(program, "KEY alice dir=DIR\n");
     let ((first, _), (second, _)) = (file(1000), file(2000));
     assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
     // The client may not overwrite.
     assert_ne!(service.send(second.path(), "f", &service.serve.ticket).code, Some(0));
-    let printed = service.serve.interrupt().stdout;
+    // Not interrupted before: an interrupted transfer has another error.
+    let printed = service.serve.printed_line() + &service.serve.printed_line();
     let objects: Vec<serde_json::Value> =
         printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let [moved, refused] = &objects[..] else { panic!("{printed}") };
