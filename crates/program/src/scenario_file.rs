@@ -84,7 +84,7 @@ pub fn read(
     Ok(scenario)
 }
 
-    /// Reads a scenario for its path and traffic alone, so it need not have a duration.
+/// Reads a scenario for its path and traffic alone, so it need not have a duration.
 pub fn read_path(path: &Path) -> Result<Scenario, Box<dyn std::error::Error>> {
     read(path, &["duration=1s".to_owned()], None)
 }
