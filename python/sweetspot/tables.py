@@ -217,6 +217,7 @@ class HostAdvice(TypedDict):
     sysctl_file: str
     window_bytes: Optional[int]
     mtu_bytes: int
+    window_mtu_bytes: Optional[int]
     connections: Optional[int]
     directions: list[HostDirection]
     findings: list[HostFinding]

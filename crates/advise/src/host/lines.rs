@@ -45,8 +45,12 @@ impl HostAdvice {
                 let label = if f.is_change() { "by hand" } else { "note" };
                 labelled(LABEL, label, &format!("{}: {words}", f.what), width)
             }
-            // A line to copy is never broken.
-            None => format!("{:<LABEL$}{}\n", "by hand", f.command),
+            None => {
+                // A line to copy is never broken.
+                let line = |label: &str, command: &str| format!("{label:<LABEL$}{command}\n");
+                let undo = f.undo().map_or(String::new(), |undo| line("undo", &undo));
+                line("by hand", &f.command) + &undo
+            }
         })
         .collect()
     }
@@ -200,19 +204,21 @@ impl HostAdvice {
 
 /// The window that one connection needs on the path, with the MTU that this assumes.
 fn window_words(target: &PathTarget) -> String {
-    let (window, mtu) = (target.window, target.question.mtu.get());
+    let (window, mtu) = (target.window, target.raised_mtu);
+    let mtu = match mtu > target.question.mtu {
+        true => format!("MTU {} B, once raised", mtu.get()),
+        false => format!("MTU {} B", mtu.get()),
+    };
     match (target.connections, target.shares) {
         (1, _) if target.filled() < window => {
-            format!("{window} (MTU {mtu} B), TCP's initial window, fills the path")
+            format!("{window} ({mtu}), TCP's initial window, fills the path")
         }
-        (1, _) => format!("{window} per connection (MTU {mtu} B) fills the path"),
+        (1, _) => format!("{window} per connection ({mtu}) fills the path"),
         (n, least) if n > least => {
-            format!(
-                "{window} for each of {n} connections (MTU {mtu} B), which fill the path together"
-            )
+            format!("{window} for each of {n} connections ({mtu}), which fill the path together")
         }
         (n, _) => format!(
-            "{window} per connection (MTU {mtu} B); it takes {n} connections to fill the path, as no TCP window exceeds \
+            "{window} per connection ({mtu}); it takes {n} connections to fill the path, as no TCP window exceeds \
              {LARGEST_WINDOW} (RFC 7323)"
         ),
     }

@@ -83,12 +83,12 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
         let why = "it must lie between 576B and 65535B";
         possible(SENSIBLE_MTU.contains(&mtu.get()), name, mtu, why)?;
     }
-    let target = q.path.map(|path| target(q, path)).transpose()?;
+    let packets = packets(q);
+    let target = q.path.map(|path| target(q, path, raised_mtu(q, &packets))).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
-    findings.extend(q.path_mtu.and_then(|path| mtu_unlike(q, path)));
+    findings.extend(packets);
     if let Some(peer) = &q.peer {
         findings.extend(check::all(peer, PathEnd::Peer, target.as_ref()));
-        findings.extend(mtu_mismatch(&q.here, peer, q.path_mtu));
     }
     // The sort is stable: with equal gains, this host comes before the peer.
     findings.sort_by_key(|f| core::cmp::Reverse(f.gain));
@@ -110,7 +110,25 @@ const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
 /// The recommended window does not depend on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
 
-fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget, AdviceError> {
+/// The findings about MTUs, which depend on both ends and the path.
+fn packets(q: &HostQuestion) -> Vec<Finding> {
+    let unlike = q.path_mtu.and_then(|path| mtu_unlike(q, path));
+    let mismatch = q.peer.as_ref().and_then(|peer| mtu_mismatch(&q.here, peer, q.path_mtu));
+    unlike.into_iter().chain(mismatch).collect()
+}
+
+/// The MTU once the findings about `packets` are followed.
+fn raised_mtu(q: &HostQuestion, packets: &[Finding]) -> Bytes {
+    let advised = packets.iter().filter_map(|f| f.wanted.parse().ok());
+    let advised = advised.filter(|mtu| SENSIBLE_MTU.contains(mtu)).map(Bytes::new);
+    advised.fold(q.mtu(), Bytes::max)
+}
+
+fn target(
+    q: &HostQuestion,
+    (rate, rtt): (Rate, Duration),
+    raised_mtu: Bytes,
+) -> Result<PathTarget, AdviceError> {
     let whole = WindowQuestion {
         rate,
         rtt,
@@ -118,14 +136,15 @@ fn target(q: &HostQuestion, (rate, rtt): (Rate, Duration)) -> Result<PathTarget,
         cross: None,
         loss: None,
         congestion: LossResponse::Cubic,
-        mtu: q.mtu(),
+        mtu: raised_mtu,
         kernel: q.here.kernel.unwrap_or(ANY_KERNEL),
     };
     let shares = window::to_hold(&whole)?.connections;
     let connections = q.connections.max(shares);
     let question = WindowQuestion { rate: rate.scaled(1.0 / connections as f64), ..whole };
     let window = window::to_hold(&question)?.window;
-    Ok(PathTarget { question, connections, window, shares })
+    let question = WindowQuestion { mtu: q.mtu(), ..question };
+    Ok(PathTarget { question, raised_mtu, connections, window, shares })
 }
 
 fn directions(q: &HostQuestion, target: &PathTarget) -> Vec<HostDirection> {

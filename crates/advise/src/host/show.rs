@@ -38,7 +38,7 @@ impl HostAdvice {
         out
     }
 
-    /// The changes, one paragraph each, without those that the answer already shows.
+    /// The changes, one paragraph each, without the commands, which the answer already shows.
     fn findings_text(&self, width: usize) -> String {
         let mut out = String::new();
         for (i, f) in self.findings.iter().enumerate() {
@@ -47,17 +47,25 @@ impl HostAdvice {
             let gain =
                 f.gain.map_or(String::new(), |g| format!("; gains up to {g}{}", self.each()));
             let cost = match f.cost {
-                Some(cost) if cost > Bytes::ZERO => format!("; costs up to {cost} of memory"),
+                Some(cost) if cost > Bytes::ZERO => {
+                    format!("; costs up to {cost} of memory{}", self.cost_of(f))
+                }
                 _ => String::new(),
             };
             let change = format!("   now {}, advised {}{gain}{cost}", f.now, f.wanted);
             out.push_str(&wrap(&change, width, 3));
-            // The answer has the commands, and those that restore what is in `set`.
-            if let Some(undo) = f.undo().filter(|_| !f.is_in_set()) {
-                out.push_str(&format!("   undo: {undo}\n"));
-            }
         }
         out
+    }
+
+    /// The connections whose buffers cost memory; empty for costs of the host.
+    fn cost_of(&self, f: &Finding) -> String {
+        let is_buffer = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].contains(&f.what.as_str());
+        match self.target.as_ref().filter(|_| is_buffer).map(|target| target.connections) {
+            None => String::new(),
+            Some(1) => " per connection".to_owned(),
+            Some(n) => format!(" for {n} connections"),
+        }
     }
 
     /// Whether a limit that other publishers recommend too needs a change.
@@ -139,7 +147,7 @@ impl HostAdvice {
 
     fn formulas(&self) -> Vec<Formula> {
         let Some(target) = &self.target else { return Vec::new() };
-        let (window, mtu) = (target.window, target.question.mtu);
+        let (window, mtu) = (target.window, target.raised_mtu);
         let mut all = vec![Formula {
             what: "window to reach",
             rule: "C T (MTU - headers) / MTU, at least ten packets; the same as in advice on the window",
@@ -227,6 +235,7 @@ impl HostAdvice {
         json!({
             "window_bytes": self.window.map(Bytes::get),
             "mtu_bytes": self.question.mtu().get(),
+            "window_mtu_bytes": self.target.as_ref().map(|target| target.raised_mtu.get()),
             "connections": self.target.as_ref().map(|target| target.connections),
             "directions": directions,
             "findings": findings,

@@ -13,6 +13,9 @@ fn the_answer_has_the_sysctls_that_gain_and_those_that_restore_them() {
     let undo = "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"";
     assert_eq!(after("undo      "), Some(undo));
     assert!(after("send      ").unwrap().contains("tcp_wmem on this host limits a flow"), "{text}");
+    // Every connection may use a limit, so its cost is that of one.
+    let whole = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304")).text(false, 200);
+    assert!(whole.contains(" of memory per connection\n"), "{whole}");
 }
 
 #[test]
@@ -238,4 +241,18 @@ fn law_no_device_is_lowered_for_a_peer() {
         assert_eq!((found.end, found.wanted.as_str()), (PathEnd::Peer, wanted));
         assert!(advice.findings.iter().all(|f| !f.command.starts_with("ip link set")));
     }
+}
+
+#[test]
+fn a_larger_mtu_is_not_advised_where_the_path_does_not_take_it() {
+    let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
+    let found = |path_mtu: Option<u64>| {
+        let here = Snapshot { device: with(1400), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
+        let peer = Some(Snapshot { device: with(9000), ..Snapshot::default() });
+        let path_mtu = path_mtu.map(Bytes::new);
+        advise(&HostQuestion { here, peer, path: None, path_mtu, connections: 1 }).unwrap().findings
+    };
+    assert_eq!(found(None)[0].what, "MTU of eth0");
+    assert_eq!(found(Some(9000))[0].wanted, "9000");
+    assert!(found(Some(1400)).iter().all(|f| !f.what.starts_with("MTU of")));
 }

@@ -373,7 +373,7 @@ fn packets_that_the_path_does_not_take_are_found() {
 
 /// 10 Gbit/s x 80 ms = 100 MB; (MTU - 52) / MTU of it is payload.
 #[test]
-fn law_the_smallest_mtu_known_counts_and_is_named() {
+fn law_the_smallest_mtu_known_or_the_one_advised_counts_and_is_named() {
     let of = |mtu: u64| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
     let ask = |ours: u64, path_mtu: Option<u64>, theirs: Option<u64>| {
         let here = Snapshot { device: of(ours), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
@@ -382,41 +382,37 @@ fn law_the_smallest_mtu_known_counts_and_is_named() {
         advise(&HostQuestion { here, peer, path: path(), path_mtu, connections: 1 }).unwrap()
     };
     // A loopback device says nothing about a path.
-    for (ours, path_mtu, theirs, smallest) in [
-        (1400, None, None, 1400),
-        (1400, Some(9000), None, 1400),
-        (9000, Some(1400), None, 1400),
-        (9000, Some(4000), Some(1400), 1400),
-        (65_536, None, None, 1500),
+    for (ours, path_mtu, theirs, smallest, advised) in [
+        (1400, None, None, 1400, 1400),
+        (1400, Some(9000), None, 1400, 9000),
+        (9000, Some(1400), None, 1400, 1400),
+        (9000, Some(4000), Some(1400), 1400, 4000),
+        (1400, None, Some(9000), 1400, 9000),
+        (65_536, None, None, 1500, 1500),
     ] {
         let advice = ask(ours, path_mtu, theirs);
-        let filled = 1e8 * (smallest as f64 - 52.0) / smallest as f64;
+        let filled = 1e8 * (advised as f64 - 52.0) / advised as f64;
         let window = advice.window.unwrap().as_f64();
-        assert!((window - filled).abs() <= 1.0, "{smallest}: {window} {filled}");
-        let answer = advice.answer(80);
-        assert!(answer.contains(&format!(" per connection (MTU {smallest} B) fills the path\n")));
-        assert_eq!(advice.json()["mtu_bytes"], smallest);
+        assert!((window - filled).abs() <= 1.0, "{advised}: {window} {filled}");
+        let once = if advised > smallest { ", once raised" } else { "" };
+        let words = format!(" per connection (MTU {advised} B{once}) fills the path\n");
+        assert!(advice.answer(100).contains(&words), "{}", advice.answer(100));
+        let json = advice.json();
+        assert_eq!(
+            (&json["mtu_bytes"], &json["window_mtu_bytes"]),
+            (&smallest.into(), &advised.into())
+        );
     }
+    let answer = ask(1400, Some(9000), None).answer(80);
+    let by_hand = "by hand   ip link set eth0 mtu 9000   # if this device and the peer's take it\n\
+        undo      ip link set eth0 mtu 1400\n";
+    assert!(answer.contains(by_hand), "{answer}");
     // The path carries larger packets than the device sends.
     let small = ask(1400, Some(9000), None);
     let found = small.findings.iter().find(|f| f.what == "MTU of eth0").unwrap();
     assert_eq!((found.now.as_str(), found.wanted.as_str()), ("1400", "9000"));
     // The peer does not accept larger packets.
     assert!(ask(1400, Some(9000), Some(1400)).findings.iter().all(|f| f.what != "MTU of eth0"));
-}
-
-#[test]
-fn a_larger_mtu_is_not_advised_where_the_path_does_not_take_it() {
-    let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
-    let found = |path_mtu: Option<u64>| {
-        let here = Snapshot { device: with(1400), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
-        let peer = Some(Snapshot { device: with(9000), ..Snapshot::default() });
-        let path_mtu = path_mtu.map(Bytes::new);
-        advise(&HostQuestion { here, peer, path: None, path_mtu, connections: 1 }).unwrap().findings
-    };
-    assert_eq!(found(None)[0].what, "MTU of eth0");
-    assert_eq!(found(Some(9000))[0].wanted, "9000");
-    assert!(found(Some(1400)).iter().all(|f| !f.what.starts_with("MTU of")));
 }
 
 #[test]

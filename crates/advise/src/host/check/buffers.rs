@@ -88,10 +88,9 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
                 target.send_buffer(doubled).window(),
             ),
         };
-        if max >= wanted {
+        if max >= wanted || window >= target.filled() {
             continue;
         }
-        let Some(gain) = target.gain_over(window) else { continue };
         let why = format!(
             "programs that set {option} (iperf3 -w and many transfer tools) turn autotuning off \
              and are cut to this: {} over {}",
@@ -100,7 +99,7 @@ fn explicit(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<
         );
         found.push(
             Finding::sysctl(end, name, max.get(), wanted.get(), why)
-                .gains(Some(gain))
+                .gains(target.gain_over(window))
                 .costs(Some(Bytes::ZERO)),
         );
     }

@@ -20,6 +20,8 @@ use super::{Finding, PathEnd, Snapshot};
 pub(in crate::host) struct PathTarget {
     /// The path, as each of `connections` has it.
     pub question: WindowQuestion,
+    /// The MTU after the advised changes, for which settings are sized; the present one is the question's.
+    pub raised_mtu: Bytes,
     /// Connections that share the path, at least `shares`.
     pub connections: u64,
     /// The target window, in payload; [`crate::window::advise`] recommends it.
@@ -48,9 +50,10 @@ impl PathTarget {
         self.question.rtt
     }
 
-    /// The smallest window that carries this rate.
+    /// The smallest window that carries this rate, also after the advised change of the MTU.
     pub(in crate::host) fn filled(&self) -> Bytes {
-        self.question.payload(self.rate() * self.rtt())
+        let raised = WindowQuestion { mtu: self.raised_mtu, ..self.question };
+        raised.payload(self.rate() * self.rtt())
     }
 
     /// A send buffer of `memory` on the path.
