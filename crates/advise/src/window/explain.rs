@@ -1,7 +1,7 @@
 //! The formulas behind the advice, with their numbers.
 
 use sweetspot_theory::host::send_buffer;
-use sweetspot_theory::path::saturation;
+use sweetspot_theory::path::saturation::{self, SweetSpot};
 use sweetspot_units::{Bytes, Rate};
 
 use super::situation::Situation;
@@ -35,6 +35,15 @@ pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formu
             source: "Jain, Prasad, Dovrolis, eqs (3) and (8)",
         });
     }
+    all.extend(s.elephants.is_none().then(|| beyond(s, &spot)));
+    if let Some(window) = window {
+        all.extend(under_loss(s, window)?);
+    }
+    Ok(all)
+}
+
+/// The rate of a window that overflows the buffer; unknown beside elephants.
+fn beyond(s: &Situation, spot: &SweetSpot) -> Formula {
     let (rule, source) = match s.question.congestion {
         LossResponse::Reno => (
             "R = 3A/4 (A T_e + B)^2 / ((A T_e + B)^2 - A T_e B), A if B >= A T_e; B: its share",
@@ -45,16 +54,12 @@ pub(super) fn formulas(s: &Situation, window: Option<Bytes>) -> Result<Vec<Formu
             "RFC 9438, sections 4.2 and 4.3",
         ),
     };
-    all.push(Formula {
+    Formula {
         what: "beyond the sweet spot",
         rule,
-        numbers: format!("A T_e = {}, B = {b}: {}", spot.low, s.sawtooth()),
+        numbers: format!("A T_e = {}, B = {}: {}", spot.low, s.bare.buffer(), s.sawtooth()),
         source,
-    });
-    if let Some(window) = window {
-        all.extend(under_loss(s, window)?);
     }
-    Ok(all)
 }
 
 /// The remedies for loss if one connection carries the rate `one`.

@@ -216,7 +216,7 @@ impl WindowAdvice {
         let [_, double] = &self.wrong_by_two;
         match (self.question.buffer, self.added_delay[1].unwrap_or_default()) {
             _ if double.rate.is_none() => twice,
-            (None, _) => format!("if there is no buffer, {twice}"),
+            (None, _) => format!("without a bottleneck buffer, {twice}"),
             (Some(_), Duration::ZERO) => twice,
             // A window that overflows the buffer also empties it.
             (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
@@ -246,6 +246,9 @@ impl WindowAdvice {
                         format!(
                             "twice the window overflows the buffer; still up to {twice} with {with}"
                         )
+                    }
+                    true if self.question.buffer.is_none() => {
+                        format!("twice the window loses packets: at most {twice} with {with}")
                     }
                     true => format!(
                         "twice the window overflows the buffer: at most {twice} with {with}"

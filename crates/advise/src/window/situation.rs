@@ -171,11 +171,17 @@ impl Situation {
     }
 
     pub(super) fn assumptions(&self, connections: u64) -> Vec<String> {
-        let mut all = vec![format!(
-            "Windows count payload; rates count whole packets at the bottleneck, in steady state. Beyond the sweet spot, rates are those of \
-             one {} flow that loses single packets and recovers without a timeout.",
-            self.question.congestion
-        )];
+        let mut all = vec![
+            "Windows count payload; rates count whole packets at the bottleneck, in steady state."
+                .to_owned(),
+        ];
+        // Beside elephants, no closed form gives these rates.
+        if self.elephants.is_none() {
+            all.push(format!(
+                "Beyond the sweet spot, rates are those of one {} flow that loses single packets and recovers without a timeout.",
+                self.question.congestion
+            ));
+        }
         if connections > 1 {
             all.push(format!(
                 "TCP has no window above {LARGEST_WINDOW} (RFC 7323), so {connections} equal \

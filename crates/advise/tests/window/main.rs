@@ -190,6 +190,26 @@ fn no_rate_is_given_for_a_window_that_tcp_cannot_have() {
     }
 }
 
+/// Only a simulation knows the rate beyond the sweet spot beside elephants, so no formula with a number for it is printed.
+#[test]
+fn a_rate_that_no_closed_form_knows_has_no_formula() {
+    let beyond = |q| {
+        let text = advise(&q).unwrap().text(true, 200);
+        assert!(text.contains("sweet spot: A T_e <= S"), "{text}");
+        ["beyond the sweet spot: R =", "Beyond the sweet spot, rates are"].map(|w| text.contains(w))
+    };
+    assert_eq!(beyond(shared()), [false, false]);
+    assert_eq!(beyond(WindowQuestion { cross: None, ..shared() }), [true, true]);
+}
+
+/// The worst case of an unknown buffer is none, which nothing can overflow.
+#[test]
+fn twice_the_window_loses_packets_where_there_may_be_no_buffer() {
+    let text = advise(&question("50Mbit/s", "25ms")).unwrap().text(false, 200);
+    let risk = "without a bottleneck buffer, twice the window loses packets: at most 42.5 Mbit/s";
+    assert!(text.contains(risk), "{text}");
+}
+
 /// A window that overflows the buffer fills it only at its peaks; a window that fits has a standing queue.
 #[test]
 fn a_peak_is_told_from_a_standing_queue() {

@@ -32,7 +32,7 @@ impl FromStr for LossResponse {
             _ => Err(TheoryError::OutOfDomain {
                 quantity: "congestion control",
                 given: text.to_owned(),
-                wanted: "cubic or reno, whose response to loss is known (BBR keeps up to 2 x rate x RTT in flight)",
+                wanted: "expected cubic or reno, whose response to loss is known (BBR keeps up to 2 x rate x RTT in flight)",
             }),
         }
     }
