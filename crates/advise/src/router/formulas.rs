@@ -38,10 +38,12 @@ pub(super) fn formulas(
             source: "Villamizar and Song 1994",
         },
     ];
+    // The formula for flows that may persist has this one in it.
+    let share = size::persistence(q, model.mean.size(), bdp).filter(|share| *share > 0.0);
+    all.extend(share.is_none().then(|| square_root(model, bdp)));
     if !model.is_outside() {
         all.push(predicted(model, bdp));
     }
-    let share = size::persistence(q, model.mean.size(), bdp).filter(|share| *share > 0.0);
     if share != Some(1.0) {
         all.push(best_buffer(r, bdp, buffer));
     }
@@ -56,6 +58,17 @@ pub(super) fn formulas(
         false => all.extend(loss(r, model, buffer)),
     }
     all
+}
+
+fn square_root(model: &LinkModel, bdp: Packets) -> Formula {
+    let n = model.flows();
+    let root = bdp.get() / libm::sqrt(n as f64);
+    Formula {
+        what: "buffer for n flows that persist",
+        rule: "C T_o / sqrt(n)",
+        numbers: format!("{bdp} / sqrt({n}) = {root:.1} pkt"),
+        source: "Appenzeller, Keslassy, McKeown 2004",
+    }
 }
 
 fn predicted(model: &LinkModel, bdp: Packets) -> Formula {

@@ -131,11 +131,13 @@ impl RouterAdvice {
     }
 
     /// Whether the rate of bulk transfers follows from a formula's loss, not from a measured one. Persistent flows have their
-    /// share of the link instead.
+    /// share of the link instead, as have flows that all reach the same rate.
     fn is_rough_for_bulk(&self) -> bool {
         let q = &self.question;
         let is_measured = q.parameters.loss_a.is_some() || q.measurement.is_some();
-        !is_measured && self.recommended.bulk.is_some() && self.basis != Basis::SquareRoot
+        let r = &self.recommended;
+        let has_own_rate = r.bulk.is_some() && r.bulk != r.flow;
+        !is_measured && has_own_rate && self.basis != Basis::SquareRoot
     }
 
     fn queue(&self) -> String {
@@ -168,9 +170,11 @@ impl RouterAdvice {
         match self.recommended {
             BufferChoice { loss: None, .. } if self.assumes_shares => {
                 match self.question.has_room() {
-                    true => "not predicted: closed forms only know a full link".to_owned(),
-                    false => "not predicted: closed forms only know flows in congestion avoidance"
-                        .to_owned(),
+                    true => "not predicted: closed forms hold only for a full link".to_owned(),
+                    false => {
+                        "not predicted: closed forms hold only for flows in congestion avoidance"
+                            .to_owned()
+                    }
                 }
             }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {

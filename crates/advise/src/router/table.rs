@@ -11,6 +11,9 @@ use crate::text::{labelled, row, table, two_digits, wrap};
 /// The number of columns for a buffer's name, its size and its delay when full.
 const BUFFER_COLUMNS: usize = 4;
 
+/// The origin of a number of flows that was not given.
+const FILLING: &str = " assumed, as many as fill the link (--flows)";
+
 /// Width of a term in the legend, in columns.
 const KEY: usize = 15;
 /// The headings of a table of buffers.
@@ -153,16 +156,16 @@ impl RouterAdvice {
         let assumed = match (self.question.flows, self.source()) {
             (None, Some(_)) => {
                 let simulated = two_digits(self.recommended.flows as f64);
-                format!(", assumed by the rules (simulated: about {simulated})")
+                format!("{FILLING}; simulated: about {simulated}")
             }
-            (None, None) => ", assumed".to_owned(),
+            (None, None) => FILLING.to_owned(),
             (Some(_), _) => String::new(),
         };
         format!("{} {flows}{assumed}", self.flows)
     }
 
     /// Whether all flows persist, so that each has the same rate.
-    fn persists(&self) -> bool {
+    pub(super) fn persists(&self) -> bool {
         self.two_rules.as_ref().is_some_and(|two| two.persistence == 1.0)
     }
 }

@@ -39,6 +39,7 @@ impl RouterAdvice {
             self.inputs(),
             self.unused(),
             part,
+            self.first_transfers(),
             unsimulated,
             neither,
         ];
@@ -62,8 +63,23 @@ impl RouterAdvice {
         let max = libm::floor(self.gamma);
         let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
         Some(format!(
-            "Warning: nothing queues unless more than {max:.0} {send} at once. Without --inputs N, it is assumed that they do."
+            "Warning: nothing queues unless more than {max:.0} {send} at once. Without --inputs N, the advice assumes that they do."
         ))
+    }
+
+    /// The remark that the simulation measures first transfers, which all begin at once, and not the long run.
+    fn first_transfers(&self) -> Option<String> {
+        let simulated = self.source().filter(|_| !self.persists())?;
+        let takes = (self.size_mean / self.recommended.flow?).as_secs_f64();
+        (takes > simulated.warmup as f64).then(|| {
+            format!(
+                "Warning: a transfer of {} takes about {:.0} s, but the warm-up is only {} s. All users begin at once, so the \
+                 simulation may show more loss and a less busy link than the long run.",
+                self.size_mean,
+                two_digits(takes),
+                simulated.warmup
+            )
+        })
     }
 
     /// The remark that the simulation ignores the measurements, with the loss by each at the recommended buffer.

@@ -68,7 +68,7 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
     );
     assert!(advice.json()["loss"].is_null() && advice.json()["bulk_bps"].is_null());
     let text = advice.answer(80).replace("\n        ", " ");
-    assert!(text.contains("only know flows in congestion avoidance"), "{text}");
+    assert!(text.contains("hold only for flows in congestion avoidance"), "{text}");
     // (1.22 m / (R T))^2 at 2.45 Mbit/s: 12.25 packets in 60 ms, plus the delay of half the buffer of 250 packets.
     let r = advise(&lasting()).unwrap().recommended;
     let rtt = 0.060 + r.buffer.get() / 2.0 * 12e-6;
@@ -113,7 +113,7 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
         assert!(advice.rules.iter().all(|rule| rule.loss.is_none()), "{advice:?}");
         assert_eq!(advice.warnings(), Vec::<String>::new());
         let answer = advice.answer(80);
-        assert!(answer.contains("loss    not predicted: closed forms only know"), "{answer}");
+        assert!(answer.contains("loss    not predicted: closed forms hold only"), "{answer}");
         (advice.json(), r.buffer)
     };
     let half = RouterQuestion { load: Some(0.5), ..question("10Gbit/s") };
@@ -127,7 +127,7 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
     let room = RouterQuestion { load: Some(0.5), flows: Some(700), ..question("10Gbit/s") };
     let room = advise(&room).unwrap();
     assert_eq!((room.recommended.loss, room.recommended.flow), (None, None));
-    assert!(room.warnings().is_empty() && room.answer(80).contains("only know a full link"));
+    assert!(room.warnings().is_empty() && room.answer(80).contains("hold only for a full link"));
 }
 
 /// p = 0.1 / B^0.5, with another a.

@@ -304,3 +304,37 @@ fn law_the_explained_loss_is_the_answers() {
     let formula = advice.formulas.iter().find(|formula| formula.what == "loss").unwrap();
     assert!(formula.numbers.ends_with(&format!(" lose only {loss:.2} %")), "{formula:?} {loss}");
 }
+
+/// 180 flows share 0.9 Gbit/s: 5 Mbit/s each. 6.25 MB take 10 s, as long as the warm-up; all users begin at once.
+#[test]
+fn a_warm_up_shorter_than_a_transfer_is_named() {
+    let warns = |size: u64| {
+        let q = RouterQuestion { size_mean: Some(Bytes::new(size)), ..question("10Gbit/s") };
+        let decided = advise(&q).unwrap().decided_by(simulated([2, 4, 4]));
+        decided.warnings().into_iter().find(|warning| warning.contains("the warm-up is only 10 s"))
+    };
+    assert!(warns(6_300_000).unwrap().contains("a transfer of 6.3 MB takes about 10 s"));
+    assert_eq!(warns(6_200_000), None);
+}
+
+/// 98 % of 20 Mbit/s for each of 5 flows: no flow can be faster on average.
+#[test]
+fn a_rate_that_is_the_flows_share_is_not_called_too_low() {
+    let q = RouterQuestion {
+        rate: "20Mbit/s".parse().unwrap(),
+        rtt: Duration::from_millis(40),
+        flows: Some(5),
+        size_mean: Some(Bytes::new(10_000_000)),
+        ..question("1Gbit/s")
+    };
+    let advice = advise(&q).unwrap();
+    assert_eq!(advice.recommended.bulk, Some(Rate::from_bits_per_second(3_920_000)));
+    assert!(!advice.answer(200).contains("too low"), "{}", advice.answer(200));
+}
+
+/// 5000 packets / sqrt(1111) = 150.0; 7.5 MB are 5000 packets.
+#[test]
+fn the_rule_for_flows_that_persist_comes_with_its_number_of_flows() {
+    let text = advise(&question("10Gbit/s")).unwrap().text(true, 200);
+    assert!(text.contains("= 5000 pkt / sqrt(1111) = 150.0 pkt\n"), "{text}");
+}

@@ -441,7 +441,7 @@ fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
     let text = advice.text(false, 80);
     // 80 kB is 54 segments in 6 rounds of slow start: 2 x 6 x 5000 / 54 = 1111. 7.5 MB / sqrt(1111) = 225 kB.
     assert!(
-        text.contains("\n  n            1111 flows, assumed\n  Cubic, BBR   3/7 and"),
+        text.contains("\n  n            1111 flows assumed, as many as fill the link (--flows)\n  Cubic, BBR   3/7 and"),
         "{text}"
     );
     let bytes = advice.json()["rules"]["BDP/sqrt(n)"]["bytes"].as_f64().unwrap();
