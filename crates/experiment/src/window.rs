@@ -222,7 +222,7 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     let mut tried: Vec<TriedWindow> = windows
         .iter()
         .zip(of_windows.iter().zip(&rates))
-        .map(|(window, (outcomes, rates))| tried(question, *window, outcomes, rates))
+        .map(|(window, (outcomes, rates))| tried(*window, outcomes, rates))
         .collect();
     for (place, _) in level {
         tried[place].as_fast = true;
@@ -241,24 +241,20 @@ pub fn try_windows<E: Engine + Sync + ?Sized>(
     })
 }
 
-fn tried(
-    question: &WindowQuestion,
-    window: Bytes,
-    outcomes: &[Outcome],
-    rates: &[f64],
-) -> TriedWindow {
+fn tried(window: Bytes, outcomes: &[Outcome], rates: &[f64]) -> TriedWindow {
     let transfers = || outcomes.iter().filter_map(|outcome| outcome.transfers.first());
     let of_transfers = |of: fn(&TransferOutcome) -> f64| {
         mean(&transfers().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
-    let rtt = Duration::from_secs_f64(of_transfers(|t| t.rtt_mean_s));
+    // An RTT less that of the path would count delayed ACKs as a queue.
+    let delays: Vec<f64> = outcomes.iter().map(|o| o.bottleneck.queue_delay_mean_s).collect();
     TriedWindow {
         window,
         rate: Rate::from_f64(mean(rates).unwrap_or(0.0)),
         rate_error: Rate::from_f64(squared_error(rates).map_or(0.0, libm::sqrt)),
         as_fast: false,
         is_unsure: false,
-        delay: rtt.saturating_sub(question.rtt),
+        delay: Duration::from_secs_f64(mean(&delays).unwrap_or(0.0)),
         loss: of_transfers(|t| t.loss_rate),
     }
 }

@@ -1,6 +1,8 @@
 //! The rate that `advise window` predicts under random loss, compared with the simulator's.
 
 use sweetspot_advise::window::{LossResponse, WindowQuestion, advise};
+use sweetspot_experiment::Workers;
+use sweetspot_experiment::window::try_windows;
 use sweetspot_scenario::{Engine, NoRecorder, Scenario};
 use sweetspot_sim::Simulator;
 use sweetspot_units::Bytes;
@@ -66,4 +68,26 @@ fn near_the_limit_of_loss_the_expected_rate_is_the_simulators() {
     }
     let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
     assert!((mean - 1.0).abs() < 0.04, "{mean}");
+}
+
+/// Packets that arrive while the link is busy wait for at most a window, so the mean over time is at most the link's use times
+/// the window's transmission time: 0.06 x 2.4 ms. Half the packets' RTTs include a delayed ACK, which is no queue.
+#[test]
+fn law_a_delayed_ack_is_no_queue() {
+    let question = WindowQuestion {
+        rate: "100Mbit/s".parse().unwrap(),
+        rtt: "20ms".parse().unwrap(),
+        buffer: Some(Bytes::new(250_000)),
+        cross: None,
+        loss: Some("1%".parse().unwrap()),
+        congestion: LossResponse::Cubic,
+        mtu: Bytes::new(1500),
+        kernel: "6.18".parse().unwrap(),
+    };
+    let window = Bytes::new(28_960);
+    let tried = try_windows(&Simulator, &question, &[window], 1..=2, Workers::per_core()).unwrap();
+    let one = &tried.windows[0];
+    let used = one.rate.as_f64() / question.rate.as_f64();
+    let sent = window.scaled(1.0 / question.payload_share()) / question.rate;
+    assert!(used < 0.1 && one.delay <= sent.scaled(used), "{used} {} {}", one.delay, sent);
 }
