@@ -278,10 +278,7 @@ impl RouterAdvice {
                 format!("configure less, although bulk transfers fall from {large} to {own} Mbit/s")
             }
             Some(_) => "configure less".to_owned(),
-            None => {
-                "configure less if bulk transfers, whose rates are not predicted, may lose some"
-                    .to_owned()
-            }
+            None => "configure less; the cost to bulk transfers is not predicted".to_owned(),
         }
     }
 }

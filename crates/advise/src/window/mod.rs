@@ -204,11 +204,35 @@ fn situation(question: &WindowQuestion) -> Result<(Situation, u64), AdviceError>
         let room = "the room beside cross traffic, the buffer's included,";
         return Err(AdviceError::NoWindowHelps { room, holds: largest, initial });
     }
-    let connections = q.payload(whole.recommended()).get().div_ceil(LARGEST_WINDOW.get()).max(1);
-    match connections {
+    match windows_needed(&whole) {
         1 => Ok((whole, 1)),
-        n => Ok((Situation::new(&share(q, n))?, n)),
+        n => shared(q, n),
     }
+}
+
+/// The number of TCP's largest windows that the recommended one takes.
+fn windows_needed(s: &Situation) -> u64 {
+    s.question.payload(s.recommended()).get().div_ceil(LARGEST_WINDOW.get()).max(1)
+}
+
+/// The situation of each of `connections`, or of as many more as it takes: the window that loss allows does not shrink with the
+/// share of the path.
+fn shared(q: &WindowQuestion, connections: u64) -> Result<(Situation, u64), AdviceError> {
+    let (mut few, mut enough) = (connections - 1, connections);
+    let mut each = Situation::new(&share(q, enough))?;
+    while windows_needed(&each) > 1 {
+        (few, enough) = (enough, enough * 2);
+        each = Situation::new(&share(q, enough))?;
+    }
+    while enough - few > 1 {
+        let middle = u64::midpoint(few, enough);
+        let tried = Situation::new(&share(q, middle))?;
+        match windows_needed(&tried) {
+            1 => (enough, each) = (middle, tried),
+            _ => few = middle,
+        }
+    }
+    Ok((each, enough))
 }
 
 /// The path as seen by one of several equal connections: its share of the queue equals its share of the rate.

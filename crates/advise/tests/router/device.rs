@@ -80,7 +80,7 @@ fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
     let known = words(poisson());
     assert!(known.contains("configure less, although bulk transfers fall from"), "{known}");
     let unknown = words(Parameters::default());
-    assert!(unknown.contains("bulk transfers, whose rates are not predicted"), "{unknown}");
+    assert!(unknown.contains("the cost to bulk transfers is not predicted"), "{unknown}");
 }
 
 /// 200 packets of 1500 B. Loss and rates depend on the number of flows, which is not given.

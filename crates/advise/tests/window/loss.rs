@@ -182,3 +182,17 @@ fn a_loss_that_leaves_less_than_a_packet_in_flight_has_an_answer() {
         assert!(advice.recommended.window.unwrap() >= q.payload(q.mtu), "{advice:?}");
     }
 }
+
+/// 400 Gbit/s x 150 ms are 7.457 GB of payload in packets of 9000 B: seven of TCP's largest windows, 1.0737 GB. Loss alone would
+/// allow one connection 1.5 GB, and each of two as much.
+#[test]
+fn a_window_that_loss_allows_but_tcp_does_not_is_split_until_it_fits() {
+    let q = WindowQuestion {
+        loss: Some("1e-7".parse().unwrap()),
+        mtu: Bytes::new(9000),
+        ..question("400Gbit/s", "150ms")
+    };
+    let advice = advise(&q).unwrap();
+    assert_eq!(advice.connections, 7);
+    assert!(advice.recommended.window.unwrap() <= Bytes::new(65_535 << 14));
+}
