@@ -246,7 +246,7 @@ fn tried(window: Bytes, outcomes: &[Outcome], rates: &[f64]) -> TriedWindow {
     let of_transfers = |of: fn(&TransferOutcome) -> f64| {
         mean(&transfers().map(of).collect::<Vec<f64>>()).unwrap_or(0.0)
     };
-    // An RTT less that of the path would count delayed ACKs as a queue.
+    // RTTs would count delayed ACKs as a queue.
     let delays: Vec<f64> = outcomes.iter().map(|o| o.bottleneck.queue_delay_mean_s).collect();
     TriedWindow {
         window,

@@ -58,7 +58,7 @@ impl HostAdvice {
         out
     }
 
-    /// The connections whose buffers cost memory; empty for costs of the host.
+    /// A suffix that relates the cost of buffers to connections; empty for costs of the host.
     fn cost_of(&self, f: &Finding) -> String {
         let is_buffer = ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"].contains(&f.what.as_str());
         match self.target.as_ref().filter(|_| is_buffer).map(|target| target.connections) {

@@ -13,7 +13,7 @@ fn the_answer_has_the_sysctls_that_gain_and_those_that_restore_them() {
     let undo = "sysctl -w net.ipv4.tcp_wmem=\"4096 16384 4194304\"";
     assert_eq!(after("undo      "), Some(undo));
     assert!(after("send      ").unwrap().contains("tcp_wmem on this host limits a flow"), "{text}");
-    // Every connection may use a limit, so its cost is that of one.
+    // A limit applies to every connection on its own.
     let whole = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304")).text(false, 200);
     assert!(whole.contains(" of memory per connection\n"), "{whole}");
 }
