@@ -269,7 +269,9 @@ impl WindowAdvice {
         let others = others.join(", ");
         let or = if others.is_empty() { "" } else { " or " };
         let (share, n) = (Percent(FILLED), fills.connections);
-        format!("to fill {share} of the path: {others}{or}{n} connections")
+        // With several connections, each has to fill its share.
+        let times = if self.connections > 1 { " times as many" } else { "" };
+        format!("to fill {share} of the path: {others}{or}{n}{times} connections")
     }
 
     /// The rates with half and with twice the window, if loss is the limit.
