@@ -60,16 +60,35 @@ pub fn capacity<'a>(
             Finding::unknown("the measurement ended before the packet trains")
         }
         (None, _) => Finding::unknown("too few packets of the trains arrived"),
-        (Some(max), true) => Finding::bounded(
-            Bound::AtLeast(max),
-            format!(
-                "the sender could not send fast enough to fill the path; the capacity is at least {max}"
-            ),
-        ),
-        _ => fitted(&busy, burst, left_out),
+        (Some(max), true) => sender_too_slow(max),
+        (Some(max), false) => {
+            let found = fitted(&busy, burst, left_out);
+            let is_wrong = found.value().is_some_and(|rate| is_refuted(rate, &all, &busy));
+            if is_wrong { sender_too_slow(max) } else { found }
+        }
     };
     let burst = burst.map(|bucket| bucket.bytes);
     CapacityEstimate { capacity, burst, pair_mode: pair_mode(streams), coalesced, fastest_in }
+}
+
+fn sender_too_slow(min: Rate) -> Finding<Rate> {
+    let why = format!(
+        "the sender could not send fast enough to fill the path; the capacity is at least {min}"
+    );
+    Finding::bounded(Bound::AtLeast(min), why)
+}
+
+/// Whether more packets passed faster than `capacity`, in streams that the path did not slow down, than in the `busy` streams: a
+/// busy host then delayed the latter, as on loopback. A path that slows most packets down has no such streams, apart from short
+/// ones that the receiver got at once.
+fn is_refuted(capacity: Rate, all: &[(&StreamRecord, Dispersion)], busy: &[Dispersion]) -> bool {
+    let limit = capacity.as_f64() * BUSY_RATIO;
+    let is_faster = |d: &&Dispersion| {
+        d.rate_out.as_f64() > limit && d.rate_in.as_f64() < d.rate_out.as_f64() * BUSY_RATIO
+    };
+    let faster = all.iter().map(|(_, d)| d).filter(is_faster);
+    let packets = |d: &Dispersion| d.packets;
+    faster.map(packets).sum::<usize>() > busy.iter().map(packets).sum::<usize>()
 }
 
 fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Finding<Rate> {
@@ -178,6 +197,24 @@ mod tests {
             [found.low, found.value, found.high].map(|rate| rate.as_f64() / 1e8);
         assert!((value - 1.0 / (1.0 - 2.0 * (1.0 / 0.98 - 1.0))).abs() < 0.002, "{value}");
         assert!(low < 1.0 && 1.0 < high, "{low} to {high}");
+    }
+
+    /// Six streams of 1 to 1.5 Gbit/s; a busy host delays two of them to 0.2 Gbit/s, as on loopback. The other 800 of 1200 packets
+    /// could not have crossed a link of that rate.
+    #[test]
+    fn streams_that_a_host_delayed_show_no_capacity() {
+        let delayed = |rate| fluid(rate, 2e8, 0.0);
+        let free = [1e9, 1.1e9, 1.2e9, 1.5e9].map(|rate| fluid(rate, 2e9, 0.0));
+        let all = [&[delayed(1e9), delayed(1.4e9)][..], &free[..]].concat();
+        let Finding::Bounded { bound, .. } = capacity(&all).capacity else { panic!("a capacity") };
+        let Bound::AtLeast(rate) = bound else { panic!("{bound:?}") };
+        // Arrivals are in whole nanoseconds.
+        assert!((rate.as_f64() / 1.5e9 - 1.0).abs() < 1e-3, "{rate}");
+        // One short stream that the receiver got at once does not outweigh two that the link slowed down.
+        let mut short = fluid(1e9, 2e9, 0.0);
+        short.arrivals.truncate(6);
+        let found = capacity(&[delayed(1e9), delayed(1.4e9), short]).capacity.value();
+        assert!(found.is_some_and(|rate| (rate.as_f64() / 2e8 - 1.0).abs() < 0.01), "{found:?}");
     }
 
     #[test]

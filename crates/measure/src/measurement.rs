@@ -15,7 +15,7 @@ use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
 use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::{MIN_NOISE, trend};
-use crate::{Finding, Overload, available_bandwidth};
+use crate::{Bound, Finding, Overload, available_bandwidth};
 
 /// Bytes of an echo on the wire, the smallest size of its datagram.
 const ECHO_SIZE: Bytes = Bytes::new(100);
@@ -307,8 +307,8 @@ impl Measurement {
                 Some(self.stream(d, rate, self.plan.slight?, false))
             }
             Stage::Load(d) => {
-                let (duration, capacity) = (self.plan.load?, self.capacity(d)?);
-                let max = (capacity * duration).scaled(1.2) + Bytes::new(1_000_000);
+                let (duration, rate) = (self.plan.load?, self.min_capacity(d)?);
+                let max = (rate * duration).scaled(1.2) + Bytes::new(1_000_000);
                 Some(Step::Load { direction: self.plan.directions[d], duration, max })
             }
             Stage::Done => None,
@@ -323,6 +323,14 @@ impl Measurement {
 
     fn capacity(&self, d: usize) -> Option<Rate> {
         self.observations[d].capacity().capacity.value()
+    }
+
+    /// The capacity, or its lower bound on a path faster than the sender: TCP's load needs no more.
+    fn min_capacity(&self, d: usize) -> Option<Rate> {
+        match self.observations[d].capacity().capacity {
+            Finding::Bounded { bound: Bound::AtLeast(rate), .. } => Some(rate),
+            found => found.value(),
+        }
     }
 
     fn stream(&self, d: usize, rate: Rate, length: Duration, echoes: bool) -> Step {
