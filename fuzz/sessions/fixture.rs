@@ -68,7 +68,7 @@ impl ServerObserver for &'static State {
         self.changed.notify_all();
     }
 
-    fn rejected(&self, _: SocketAddr, _: &TransferError) {
+    fn rejected(&self, _: SocketAddr, _: Option<&str>, _: &TransferError) {
         lock(&self.running).1 += 1;
         self.changed.notify_all();
     }

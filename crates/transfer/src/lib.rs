@@ -32,7 +32,7 @@
 //!         Box::new(NullObserver)
 //!     }
 //!     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
-//!     fn rejected(&self, _peer: SocketAddr, _error: &TransferError) {}
+//!     fn rejected(&self, _peer: SocketAddr, _client: Option<&str>, _error: &TransferError) {}
 //! }
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -86,7 +86,7 @@ pub trait ServerObserver: Sync {
         let _ = (peer, client, result);
     }
     /// A connection of this peer was refused.
-    fn rejected(&self, peer: SocketAddr, error: &TransferError);
+    fn rejected(&self, peer: SocketAddr, client: Option<&str>, error: &TransferError);
     /// Something is wrong with the file of clients, or with a code. It is reported once.
     fn warned(&self, warning: &str) {
         let _ = warning;

@@ -192,10 +192,11 @@ fn what_a_client_has_no_right_to_is_refused() {
     run(command).failed_saying(&["you have no right to receive"]);
     assert!(names(back.path()).is_empty());
     // The log is written at about the time when the client gets the answer.
-    eventually("the audit log names the peer of the refusal", || {
+    eventually("the audit log names the client and peer of the refusal", || {
         service.audit().iter().any(|line| {
             let peer = line["peer"].as_str().and_then(|peer| peer.parse::<SocketAddr>().ok());
-            line["event"] == "refused" && peer.is_some_and(|peer| peer.ip().is_loopback())
+            let is_refusal = line["event"] == "refused" && line["client"] == "alice";
+            is_refusal && peer.is_some_and(|peer| peer.ip().is_loopback())
         })
     });
 }

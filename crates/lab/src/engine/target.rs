@@ -171,7 +171,7 @@ impl ServerObserver for EventRecorder {
         Box::new(EventRecorder(self.0.clone()))
     }
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
-    fn rejected(&self, _peer: SocketAddr, _error: &TransferError) {}
+    fn rejected(&self, _peer: SocketAddr, _client: Option<&str>, _error: &TransferError) {}
 }
 
 impl From<TransferError> for LabError {

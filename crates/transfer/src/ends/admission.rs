@@ -46,11 +46,13 @@ pub(crate) struct Stay<'a> {
 }
 
 impl Admission {
-    /// Admits or rejects the peer behind `socket`. The peer and the caller learn the reason.
+    /// Admits or rejects the peer behind `socket`. The peer and the caller learn the reason; the caller also learns which client
+    /// the peer has `proved` to be.
     pub fn admit<'a>(
         &'a self,
         socket: TcpStream,
         sessions: &'a SessionTable,
+        proved: &mut Option<Arc<Client>>,
     ) -> Result<Admitted<'a>> {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
         let peer =
@@ -64,7 +66,7 @@ impl Admission {
         }
         let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
-        match self.judge(&channel, &mut frames, deadline, sessions) {
+        match self.judge(&channel, &mut frames, (deadline, sessions), proved) {
             Ok((session, hello, client, stay)) => {
                 // A further connection or a measurement lists no files.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
@@ -95,8 +97,8 @@ impl Admission {
         &'a self,
         channel: &Channel,
         frames: &mut FrameReader,
-        deadline: Time,
-        sessions: &'a SessionTable,
+        (deadline, sessions): (Time, &'a SessionTable),
+        proved: &mut Option<Arc<Client>>,
     ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>)> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
@@ -125,6 +127,7 @@ impl Admission {
             Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
+        *proved = Some(Arc::clone(&client));
         // After the proof: only a known client may learn the rest.
         let peer = at(&client, channel.peer());
         // A further connection belongs to a running transfer, or is rejected later. A transfer admitted before the expiry may

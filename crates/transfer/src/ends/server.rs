@@ -232,11 +232,13 @@ impl Server {
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let peer = match self.admission.admit(socket, &self.sessions) {
+        let mut proved = None;
+        let peer = match self.admission.admit(socket, &self.sessions, &mut proved) {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => {
-                reception.rejected(address, &error);
+                let client = proved.as_deref().and_then(name_of);
+                reception.rejected(address, client, &error);
                 return self.end_if_nobody_can_come(once, reception);
             }
         };
@@ -244,7 +246,7 @@ impl Server {
         if hello.joins && !hello.measures {
             let Admitted { link, hello, client, .. } = peer;
             if let Err((refusal, link)) = self.sessions.join(hello.transfer.raw(), &client, link) {
-                refuse(&link, refusal, reception);
+                refuse(&link, name_of(&client), refusal, reception);
             }
             return;
         }
@@ -263,7 +265,8 @@ impl Server {
             let reason = "another transfer with this one-time ticket is running; if it was yours and was interrupted, try \
                           again in a moment, or ask for a new ticket";
             link.channel.hang_up(&Message::Refuse { reason: reason.into() });
-            return reception.rejected(address, &TransferError::Taken(address.to_string()));
+            let error = TransferError::Taken(address.to_string());
+            return reception.rejected(address, name_of(client), &error);
         }
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
@@ -476,10 +479,10 @@ impl Server {
 }
 
 /// Rejects a further connection of a transfer.
-fn refuse(link: &Link, refusal: Refusal, reception: &dyn ServerObserver) {
+fn refuse(link: &Link, client: Option<&str>, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();
-    reception.rejected(peer, &refusal.error(peer.to_string()));
+    reception.rejected(peer, client, &refusal.error(peer.to_string()));
 }
 
 /// The client that holds the one ticket or was given the one code.

@@ -221,5 +221,5 @@ impl ServerObserver for Unwatched {
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
-    fn rejected(&self, _peer: SocketAddr, _error: &TransferError) {}
+    fn rejected(&self, _peer: SocketAddr, _client: Option<&str>, _error: &TransferError) {}
 }

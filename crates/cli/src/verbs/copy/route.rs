@@ -352,7 +352,7 @@ impl ServerObserver for OneTransfer<'_> {
 
     fn ended(&self, _number: u64, _result: &Result<TransferSummary, TransferError>) {}
 
-    fn rejected(&self, _peer: SocketAddr, error: &TransferError) {
+    fn rejected(&self, _peer: SocketAddr, _client: Option<&str>, error: &TransferError) {
         self.reporter.detail(&error.to_string());
     }
 }

@@ -172,11 +172,13 @@ impl ServiceLog {
         Some(transfer.began())
     }
 
-    pub fn refused(&self, peer: SocketAddr, error: &TransferError) {
+    /// Notes a refused connection; `client` is `None` if the peer proved no name.
+    pub fn refused(&self, peer: SocketAddr, client: Option<&str>, error: &TransferError) {
         self.change(|state| state.counts.refused += 1);
         self.append(json!({
             "time": rfc3339(clock::wall()),
             "event": "refused",
+            "client": client,
             "peer": peer.to_string(),
             "error": error.to_string(),
         }));

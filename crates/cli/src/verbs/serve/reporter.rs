@@ -151,8 +151,8 @@ impl ServerObserver for ServerReporter {
         self.print(warning);
     }
 
-    fn rejected(&self, peer: SocketAddr, error: &TransferError) {
-        self.log.refused(peer, error);
+    fn rejected(&self, peer: SocketAddr, client: Option<&str>, error: &TransferError) {
+        self.log.refused(peer, client, error);
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         let line = error.to_string();
         let host = peer.ip().to_string();
