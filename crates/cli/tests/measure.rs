@@ -145,6 +145,9 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
         assert!(findings_are_whole(sample) >= 5, "{sample}");
         assert!(said.contains(&format!("{}, {time}: down: ", n + 1)), "{said}");
     }
+    // Two measurements name the scenario once.
+    assert!(said.contains("measuring every 1 s") && said.contains("day.jsonl"), "{said}");
+    assert_eq!(said.matches("each measurement updates it").count(), 1, "{said}");
     let text = fs::read_to_string(&file)?;
     // The comment with each measurement's time agrees with its result.
     let path = Scenario::parse(&text)?.path;

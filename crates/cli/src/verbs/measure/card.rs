@@ -94,8 +94,8 @@ fn rates(directions: &[DirectionReport]) {
 /// The name of a direction, as seen from this host.
 pub fn way(direction: Direction) -> &'static str {
     match direction {
-        Direction::Down => "Down, from the far end",
-        Direction::Up => "Up, to the far end",
+        Direction::Down => "Down (download, to you)",
+        Direction::Up => "Up (upload, from you)",
     }
 }
 
@@ -189,7 +189,7 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
     };
     let unknown = || UNKNOWN.to_owned();
     [
-        each("congestion control", &|load| load.congestion.clone()),
+        each("under load by", &|load| load.congestion.clone()),
         each("  goodput", &|load| load.goodput.value().map_or_else(unknown, short)),
         each("  median RTT", &|load| of(&load.round_trip, false)),
         each("  round trips/min", &|load| {
@@ -269,9 +269,10 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
     let has_capacity = report.capacity.value().is_some();
     let mut is_refined = false;
     for (what, why, _) in skipped.iter().filter(|(.., is_told)| !is_told) {
-        match has_capacity && what.ends_with("capacity") {
+        match what.ends_with("capacity") {
             false => add(what, why),
-            true if std::mem::replace(&mut is_refined, true) => {}
+            // An unknown capacity has its own reason already.
+            true if !has_capacity || std::mem::replace(&mut is_refined, true) => {}
             true => add("a more exact capacity", why),
         }
     }

@@ -2,9 +2,9 @@
 
 pub const AFTER: &str = "\
 Examples:
-  At the far end:
+  At the other end of the path:
     sweetspot serve --dir /tmp
-  Here, with the ticket that it printed:
+  At yours, with the ticket that it printed:
     sweetspot measure sweetspot1:...
     sweetspot measure sweetspot1:... --scenario path.toml
     sweetspot emulate --path path.toml -- ping -c 3 10.77.0.2
@@ -30,12 +30,12 @@ Exit codes: 0 the measurement is complete, or its budget is spent; 1 it failed;
 
 Members of --json:
   peer, version, took_s
-                     the far end, this program's version, the duration
+                     the other end, this program's version, the duration
   round_trip         of the idle path, as findings:
     base_s, median_s, variation_s
   changed_s          base RTTs before and after a change of the path, or null
   directions         those measured, each with:
-    direction          down (from the far end) or up
+    direction          down (to you) or up (from you)
     capacity_bps, available_bps, buffer_bytes, buffer_s, jitter_s
                        findings
     loss, loss_burst_packets
@@ -43,7 +43,8 @@ Members of --json:
     loss_packets_sent, loss_packets_lost
                        the packets behind them
     burst_bytes        depth of a token bucket, or null
-    pair_mode_bps      the most frequent rate of packet pairs
+    pair_mode_bps      the most frequent rate of packet pairs; the sender's own
+                       if the capacity is a lower bound
     coalesced          whether packets arrived in groups
     discipline         the queue discipline: value, or unknown
     reordering         of all packets:

@@ -66,7 +66,7 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "FILE.jsonl", requires = "watch")]
     series: Option<PathBuf>,
     /// Stop --watch after N measurements
-    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "watch", value_parser = times)]
     times: Option<u64>,
 }
 
@@ -99,11 +99,11 @@ struct SharedArguments {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Way {
-    /// From here to the far end
+    /// Upload, from you to the host that runs `serve`
     Up,
-    /// From the far end to here
+    /// Download, from that host to you
     Down,
-    /// One after the other; --scenario writes the path from the far end
+    /// Download, then upload; --scenario writes the path of the download
     Both,
 }
 
@@ -114,6 +114,14 @@ impl Way {
             Way::Down => vec![Direction::Down],
             Way::Both => vec![Direction::Down, Direction::Up],
         }
+    }
+}
+
+/// Parses a number of measurements.
+fn times(text: &str) -> Result<u64, &'static str> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a whole number, 1 or more"),
+        Ok(times) => Ok(times),
     }
 }
 
@@ -192,6 +200,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     let contact = common.contact()?;
     let directions = arguments.direction.directions();
     let plan = Plan { directions, budget: common.budget, ..Plan::short().gentle() };
+    note!("sweetspot: {}", watch::announced(interval, file, common.scenario.as_deref()));
     let mut series = watch::Series::default();
     let mut scenario = Err("every measurement failed, so --scenario wrote no file".to_owned());
     let (start, mut taken, mut is_late) = (clock::now(), 0, false);
@@ -227,10 +236,16 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
                 match path_file::PathFile::over_time(&measured, &series, interval) {
                     Ok(found) => {
                         whole_file::write(path, found.text.as_bytes())?;
+                        if scenario.is_err() {
+                            note!("wrote {}; each measurement updates it", path.shown());
+                        }
                         scenario = Ok(());
                     }
                     // A file of earlier measurements stays.
-                    Err(why) => scenario = scenario.or(Err(why)),
+                    Err(why) => {
+                        note!("not added to {}: {why}", path.shown());
+                        scenario = scenario.or(Err(why));
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! The verdict of the short test.
 
-use sweetspot_measure::Finding;
+use sweetspot_measure::{Bound, Finding};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -27,14 +27,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let (mut remedy, mut simulated) = (None, None);
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
-        let rate = match (carried, direction.capacity.value()) {
-            (Some(rate), Some(capacity)) => {
-                format!("goodput {}, capacity {}", mbit(rate.as_f64()), mbit(capacity.as_f64()))
-            }
-            (Some(rate), None) => format!("goodput {}", mbit(rate.as_f64())),
-            (None, Some(capacity)) => format!("capacity {}", mbit(capacity.as_f64())),
-            (None, None) => no_rate(&direction.capacity),
-        };
+        let rate = rates(carried, &direction.capacity);
         let mut line = format!("{}: {rate}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
@@ -156,6 +149,22 @@ impl Verdict {
     }
 }
 
+/// The measured rates of a direction.
+fn rates(goodput: Option<Rate>, capacity: &Finding<Rate>) -> String {
+    let limit = match capacity {
+        Finding::Known { estimate, .. } => {
+            Some(format!("capacity {}", mbit(estimate.value.as_f64())))
+        }
+        Finding::Bounded { bound: Bound::AtLeast(low), .. } if goodput.is_some() => {
+            Some(format!("capacity at least {}", mbit(low.as_f64())))
+        }
+        _ => None,
+    };
+    let goodput = goodput.map(|rate| format!("goodput {}", mbit(rate.as_f64())));
+    let known: Vec<String> = goodput.into_iter().chain(limit).collect();
+    if known.is_empty() { no_rate(capacity) } else { known.join(", ") }
+}
+
 /// The reason why a direction has no rate, from its capacity: the first reason that a reader can act on.
 fn no_rate(capacity: &Finding<Rate>) -> String {
     match capacity.why() {
@@ -229,6 +238,11 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_known_comes_with_its_reason() {
         let why = "too few packets of the trains arrived";
-        assert_eq!(no_rate(&Finding::unknown(why)), format!("rate unknown ({why})"));
+        assert_eq!(rates(None, &Finding::unknown(why)), format!("rate unknown ({why})"));
+        // On a path faster than the sender, TCP's goodput is known and the capacity has a bound.
+        let bound = Bound::AtLeast(Rate::from_mbit_per_second(1300));
+        let goodput = Some(Rate::from_mbit_per_second(2200));
+        let words = rates(goodput, &Finding::bounded(bound, why));
+        assert_eq!(words, "goodput 2200 Mbit/s, capacity at least 1300 Mbit/s");
     }
 }

@@ -48,6 +48,17 @@ impl Series {
     }
 }
 
+/// The first line of --watch: how often it measures, and the files that it writes.
+pub fn announced(interval: Duration, series: &Path, scenario: Option<&Path>) -> String {
+    let scenario = scenario
+        .map(|path| format!(", and the path so far to {}", path.shown()))
+        .unwrap_or_default();
+    format!(
+        "measuring every {interval}; results go to {}{scenario}; Ctrl-C ends it",
+        series.shown()
+    )
+}
+
 /// Appends `line` to the file with the current time, and returns that time.
 pub fn append(path: &Path, mut line: Value) -> Result<String, String> {
     let time = rfc3339(clock::wall()).unwrap_or_else(|| "time unknown".to_owned());
