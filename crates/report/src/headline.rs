@@ -42,15 +42,9 @@ pub fn headline(outcome: &DemoOutcome) -> Vec<String> {
     [first].into_iter().chain(compared).chain(concluded).chain(left_out).collect()
 }
 
+/// The name of a variant, as in the table and in `--sizing`.
 fn name(c: &VariantOutcome) -> String {
-    let sizing = match c.sizing.as_str() {
-        "sobas" => "SOBAS",
-        "sobas:paper" => "SOBAS as published",
-        "kernel" => "The kernel's own sizing",
-        "bdp" => "A window of one BDP",
-        other => other,
-    };
-    format!("{sizing} ({})", c.congestion)
+    format!("{}+{}", c.sizing, c.congestion)
 }
 
 /// The median RTT, and the RTT without a queue.
@@ -108,12 +102,12 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
     let (mut better, mut equal) = (Vec::new(), Vec::new());
     for (c, time) in others {
         match differences(c, *time) {
-            Some([0, 0]) => equal.push(within_sentence(c)),
-            Some([time, rtt]) if time <= 0 && rtt <= 0 => better.push(within_sentence(c)),
+            Some([0, 0]) => equal.push(name(c)),
+            Some([time, rtt]) if time <= 0 && rtt <= 0 => better.push(name(c)),
             _ => {}
         }
     }
-    let of_hero = within_sentence(hero.0);
+    let of_hero = name(hero.0);
     let first = match better.as_slice() {
         [] => {
             format!(
@@ -129,14 +123,6 @@ fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Dur
         [] => first,
         equal => format!("{first} Within 1 % of it in both: {}.", equal.join(", ")),
     }
-}
-
-/// The name of a variant, for use within a sentence.
-fn within_sentence(c: &VariantOutcome) -> String {
-    let name = name(c);
-    let common = [("The ", "the "), ("A ", "a ")];
-    let found = common.iter().find_map(|(first, lower)| Some((lower, name.strip_prefix(first)?)));
-    found.map_or_else(|| name.clone(), |(lower, rest)| format!("{lower}{rest}"))
 }
 
 fn retransmitted(c: &VariantOutcome) -> String {

@@ -32,7 +32,7 @@ Examples:
   sweetspot demo
   sweetspot demo --path \"rate=20Mbit/s rtt=20ms buffer=50kB\" --size 40MB
   sweetspot demo --path @lte --size 20MB
-  sweetspot demo --sizing sobas,kernel+bbr,fixed:2MB+reno --out /tmp/mine
+  sweetspot demo --sizing sobas+cubic,kernel+bbr,fixed:2MB+reno --out /tmp/mine
   sweetspot demo --json | python3 -m json.tool | less
 
 Exit codes: 0 every variant ran; 1 one failed; 2 the command line is wrong;
@@ -47,9 +47,9 @@ pub struct DemoArguments {
     /// Size of the generated data
     #[arg(long, value_name = "SIZE", default_value = "200MB")]
     size: Bytes,
-    /// Variants to compare: SIZING (on cubic) or SIZING+CONGESTION, separated by commas; SIZING is kernel (autotuning),
+    /// Variants to compare: SIZING+CONGESTION, or SIZING alone for cubic, separated by commas; SIZING is kernel (autotuning),
     /// bdp (rate x RTT, told in advance), sobas (measures the path, and holds the window that just fills it), sobas:paper (as published), fixed:SIZE or max [default:
-    /// kernel+cubic,kernel+bbr,bdp,sobas:paper,sobas]
+    /// kernel+cubic,kernel+bbr,bdp+cubic,sobas:paper+cubic,sobas+cubic]
     #[arg(long, value_name = "LIST", value_delimiter = ',', hide_possible_values = true)]
     #[arg(value_parser = values::variant())]
     sizing: Vec<Variant>,
