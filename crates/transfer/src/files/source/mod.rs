@@ -122,11 +122,11 @@ impl SourceList {
         distinct(&tops)?;
         let contents = tops.iter().any(|top| top.name.is_none());
         let name = match (&tops[..], contents) {
-            ([top], false) => {
+            ([top], false) if missing.is_empty() => {
                 String::from_utf8_lossy(top.name.as_deref().unwrap_or_default()).into_owned()
             }
-            ([top], true) => top.path.display().to_string(),
-            _ => format!("{} items", tops.len()),
+            ([top], true) if missing.is_empty() => top.path.display().to_string(),
+            _ => format!("{} items", tops.len() + missing.len()),
         };
         let owners = sources.owners.then(Accounts::of_this_host);
         // Of a list, only the named paths come.

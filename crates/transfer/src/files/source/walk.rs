@@ -290,7 +290,12 @@ impl<'a> Walk<'a> {
             // In a directory it would be skipped; here the user named it.
             _ => target::special(stat).unwrap_or("device"),
         };
-        let why = format!("{} is a {what} and was left out", Printable(&place.root.shown(&path)));
+        let shown = place.root.shown(&path);
+        let next = match what {
+            "pipe" => "; to send its content, give `-` as the source and redirect the pipe to it",
+            _ => "",
+        };
+        let why = format!("{} is a {what} and was left out{next}", Printable(&shown));
         (self.take)(Listed::LeftOut(why)).map(|()| None)
     }
 
