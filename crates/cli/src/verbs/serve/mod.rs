@@ -37,7 +37,7 @@ use reporter::ServerReporter;
 use sweetspot_program::print::{Shown, system};
 use sweetspot_program::usage_error::UsageError;
 
-/// `sweetspot serve` as typed.
+/// Receive files, or serve named clients
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group = clap::ArgGroup::new("purpose").required(true))]
@@ -72,53 +72,71 @@ is wrong; 128+N signal N ended it.\n\n",
     members_pointer!(),
 ))]
 pub struct ServeArguments {
-    /// Directory for received files; created if missing. Each start makes a new key, so its ticket stops working when the program exits
+    /// Directory for received files; created if missing
+    ///
+    /// Each start makes a new key, so its ticket stops working when the program exits.
     #[arg(long, value_name = "DIR", group = "purpose")]
     dir: Option<PathBuf>,
     /// Write a single file or stream of one sender to standard output; the ticket goes to standard error
     #[arg(long, group = "purpose", conflicts_with_all = ["dir", "json", "force", "dotfiles", "xattrs"])]
     stdout: bool,
     /// Serve the clients in this file, one per line: `KEY NAME dir=/ABSOLUTE/DIR [quota=SIZE]
-    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`. `sweetspot serve key` prints KEY;
-    /// `serve invite` writes secret:... or code:... in its place. Without rights=, a client may write. A client that may write creates DIR, but not its parent.
-    /// Changes take effect within a second; an invalid line is ignored
+    /// [rights=read,write,overwrite,dotfiles] [expires=2027-01-31T18:00:00Z] [once]`
+    ///
+    /// `sweetspot serve key` prints KEY; `serve invite` writes secret:... or code:... in its place. Without rights=, a client may
+    /// write. A client that may write creates DIR, but not its parent. Changes take effect within a second; an invalid line is
+    /// ignored.
     #[arg(long, value_name = "FILE", group = "purpose", conflicts_with_all = ["dir", "stdout", "force", "dotfiles", "once", "lifetime", "spoken_code"])]
     clients: Option<PathBuf>,
     /// Directory for the service's persistent key, and for used quotas and credentials [default:
     /// ~/.local/state/sweetspot]
     #[arg(long, value_name = "DIR", requires = "clients")]
     state: Option<PathBuf>,
-    /// Append a JSON line to this file as each transfer begins and ends, and for each file and refusal: time, client, address,
-    /// path, bytes, BLAKE3 hash
+    /// Append a JSON line to this file for each transfer, file and refusal
+    ///
+    /// Lines have time, client, address, path, bytes and BLAKE3 hash, as far as known. A transfer has a line as it begins and as it
+    /// ends.
     #[arg(long, value_name = "FILE")]
     audit: Option<PathBuf>,
     /// Serve Prometheus metrics at this loopback address, such as 127.0.0.1:9478
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
-    /// Print a short code to read out instead of a ticket, for one transfer; one wrong attempt invalidates it. With --clients, use
-    /// `serve invite --spoken-code`
+    /// Print a short code to read out instead of a ticket, for one transfer
+    ///
+    /// One wrong attempt invalidates it. With --clients, use `serve invite --spoken-code`.
     #[arg(long)]
     spoken_code: bool,
     /// Address and port to listen on, TCP and UDP; port 0 picks a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "[::]:7411", value_parser = listening)]
     listen: SocketAddr,
-    /// Host name or address in the ticket, if senders reach this host at another address, and its port unless that is the one of
-    /// --listen
+    /// Host name or address in the ticket, if senders reach this host at another address
+    ///
+    /// Add its port unless that is the one of --listen.
     #[arg(long, value_name = "HOST[:PORT]", value_hint = clap::ValueHint::Hostname)]
     advertise: Option<String>,
-    /// Exit after one transfer; dry runs, and refusals before anything was written, do not count. With --clients, see `once` there
+    /// Exit after one transfer
+    ///
+    /// Dry runs, and refusals before anything was written, do not count. With --clients, see `once` there.
     #[arg(long)]
     once: bool,
-    /// How long the ticket is valid; then the server admits nobody else, and exits when the running transfers have ended. After a
-    /// broken connection, those may still resume, within --retry-for. With --clients, see `expires` there
+    /// How long the ticket is valid
+    ///
+    /// Then the server admits nobody else, and exits when the running transfers have ended. After a broken connection, those may
+    /// still resume, within --retry-for. With --clients, see `expires` there.
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = lifetime)]
     lifetime: Duration,
-    /// Overwrite existing files. With --clients, see `rights` there, also for --dotfiles
+    /// Overwrite existing files
+    ///
+    /// With --clients, see `rights` there, also for --dotfiles.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     trust: TrustArguments,
-    /// How to size the window, whatever the sender requests: sobas (limit it once a measurement shows that this costs no rate), sobas:paper (the published algorithm), kernel (leave it to autotuning), fixed:SIZE, max (the largest that the kernel allows), bdp (--path-rate times --path-rtt) [default: the sender's request, else sobas]
+    /// How to size the window, whatever the sender requests: sobas, sobas:paper, kernel, fixed:SIZE, max or bdp [default: the
+    /// sender's request, else sobas]
+    ///
+    /// sobas limits the window once a measurement shows that this costs no rate; sobas:paper is the published algorithm; kernel
+    /// leaves it to autotuning; max is the largest that the kernel allows; bdp is --path-rate times --path-rtt.
     #[arg(long, value_parser = sizing_of_path(), hide_possible_values = true)]
     sizing: Option<Sizing>,
     #[command(flatten)]
