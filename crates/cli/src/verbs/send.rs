@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::net::{Ipv6Addr, SocketAddr};
 use std::path::{Component, Path, PathBuf};
 
-use sweetspot_protocol::Ticket;
+use sweetspot_protocol::{RelativePath, Ticket};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
     Contact, EndsAfter, Purpose, SendOptions, ServeOptions, Sources, draw_code, send,
@@ -196,6 +196,9 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     }
     if arguments.name.is_some() && arguments.paths.len() > 1 {
         return Ok(usage_error::said("--name renames a single source; send one at a time"));
+    }
+    if let Some(name) = &arguments.name {
+        RelativePath::new(name.as_bytes()).map_err(|error| UsageError::new(error.to_string()))?;
     }
     if arguments.paths.iter().any(|path| is_ticket(path)) {
         return Ok(usage_error::said("the ticket comes last: sweetspot send SOURCE... TICKET"));

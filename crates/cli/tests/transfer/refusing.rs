@@ -203,6 +203,9 @@ fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
         &["--congestion", "warp"][..],
         &["--sizing", "huge"],
         &["--path-rate", "1Gbit/s"],
+        &["--path-rate", "1Gbit/s", "--path-rtt", "10ms"],
+        &["--name", ""],
+        &["--name", ".."],
         &["--name", "a/b"],
         &["--name", "x", "--", "/dev/null"],
     ] {

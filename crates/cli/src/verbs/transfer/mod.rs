@@ -66,6 +66,16 @@ impl PathArguments {
             }
             _ => return wrong("--path-rate and --path-rtt belong together; give both or none"),
         };
+        let is_used = match sizing {
+            Some(sizing) => matches!(sizing, Sizing::Bdp | Sizing::BdpBy(_)),
+            // A sender may ask a receiver for it.
+            None => matches!(asker, Asker::Serve | Asker::Service),
+        };
+        if path.is_some() && !is_used {
+            return wrong(
+                "--path-rate and --path-rtt only affect --sizing bdp; add it, or leave them out",
+            );
+        }
         let missing = match sizing {
             Some(Sizing::Bdp) if path.is_none() => Some(SizingError::PathUnknown),
             Some(Sizing::BdpBy(definition)) => definition.window(path.as_ref()).err(),
@@ -85,7 +95,7 @@ pub struct ConnectionArguments {
     /// bbr]
     #[arg(long, value_name = "NAME", value_parser = congestion(), hide_possible_values = true)]
     pub congestion: Option<String>,
-    /// Connections to use [default: one; more if one cannot fill the path]
+    /// Connections to use, 1 to 64 [default: one; more if one cannot fill the path]
     #[arg(long, value_name = "N", value_parser = streams)]
     pub streams: Option<u32>,
     /// How long to keep trying to reconnect and resume, counted from the last data: after the connection broke, or the peer was

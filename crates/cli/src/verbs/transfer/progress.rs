@@ -198,7 +198,9 @@ fn describe(
     files: Option<(u64, Option<u64>)>,
     rate: Rate,
 ) -> Vec<String> {
-    let mut facts = vec![format!("{rate:>12}")];
+    // Before the first content, as at the start of a resumed transfer, there is no rate.
+    let shown = if rate > Rate::ZERO { rate.to_string() } else { "-".to_owned() };
+    let mut facts = vec![format!("{shown:>12}")];
     facts.extend(size.map(|size| {
         let left = size.saturating_sub(Bytes::new(row.bytes));
         let left = if rate > Rate::ZERO { left / rate } else { Duration::ZERO };
@@ -383,6 +385,10 @@ mod tests {
         let line = progress.row(&row(6.0)).unwrap();
         // 25 MB remain at 100 Mbit/s: 2 s.
         assert!(line.starts_with("f:  75 %    100 Mbit/s  eta  2s"), "{line}");
+        let mut resumed = without_terminal();
+        resumed.files(&Progress { bytes: Bytes::ZERO, present, files: 0, totals: None });
+        let line = resumed.row(&SeriesRow { bytes: 0, goodput_bps: 0.0, ..row(6.0) }).unwrap();
+        assert!(line.starts_with("f:  50 %             -  eta   -"), "{line}");
     }
 
     #[test]

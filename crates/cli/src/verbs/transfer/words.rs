@@ -85,7 +85,11 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     if !parts.is_empty() {
         line += ", ";
     }
-    line += &format!("{} in {:.2} s, {rate}", Bytes::new(outcome.bytes), outcome.seconds);
+    line += &format!("{} in {:.2} s", Bytes::new(outcome.bytes), outcome.seconds);
+    // A resumed transfer may need no more content.
+    if outcome.bytes > 0 {
+        line += &format!(", {rate}");
+    }
     if let Some(sizing) = chosen(&outcome.sizing) {
         line += &format!(", sizing {sizing}");
     }
@@ -212,7 +216,7 @@ pub(super) mod tests {
     fn the_limit_of_the_rate_is_named_with_its_unit() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
         let line = in_words(&outcome(one), false, "20M".parse().ok());
-        assert!(line.ends_with("1.00 s, 0 bit/s, limited to 20 Mbit/s"), "{line}");
+        assert!(line.ends_with("1.00 s, limited to 20 Mbit/s"), "{line}");
     }
 
     #[test]
@@ -223,8 +227,8 @@ pub(super) mod tests {
             let window_final_bytes = Some(1_250_000);
             in_words(&TransferSummary { sizing, window_final_bytes, ..outcome(one) }, false, None)
         };
-        assert!(line("sobas").ends_with(" 0 bit/s, window 1.25 MB"), "{}", line("sobas"));
-        assert!(line("kernel").ends_with(" 0 bit/s, sizing kernel, window 1.25 MB"));
+        assert!(line("sobas").ends_with(" 1.00 s, window 1.25 MB"), "{}", line("sobas"));
+        assert!(line("kernel").ends_with(" 1.00 s, sizing kernel, window 1.25 MB"));
     }
 
     #[test]
