@@ -85,6 +85,7 @@ impl HalfTrips {
     /// Replaces all samples, which exceed the upper bound `max`, with that bound.
     fn bound(&mut self, max: Duration) {
         self.min = self.min.map(|min| min.min(max));
+        self.latest = self.latest.map(|latest| latest.min(max));
         self.samples = Histogram::default();
         self.samples.add(max.as_nanos(), 1);
     }
@@ -299,6 +300,16 @@ fn sum(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A handshake's half of 50 ms is too long if the sender reacted within 2 ms. With 2 ms to the receiver, the RTT is 4 ms.
+    #[test]
+    fn a_bound_on_the_half_to_the_sender_holds_for_the_latest_round_trip() {
+        let mut trips = RoundTrips::default();
+        trips.up.add(Duration::from_millis(50));
+        trips.down.add(Duration::from_millis(2));
+        trips.bound_up(Duration::from_millis(2));
+        assert_eq!(trips.latest(), Some(Duration::from_millis(4)));
+    }
 
     /// Such RTTs occur in damaged captures.
     #[test]
