@@ -71,6 +71,7 @@ impl std::error::Error for PassFailure {}
 pub fn read(file: &mut dyn Read, max: usize) -> Result<DiagnosisReport, PassFailure> {
     let mut reading = Reading::new(max);
     match reading.all(file) {
+        Ok(()) if reading.packets() == 0 => Err(PassFailure::Capture(CaptureError::NoPacket)),
         Ok(()) => Ok(reading.report(None)),
         Err(failure) if reading.packets() > 0 => Ok(reading.report(Some(failure))),
         Err(failure) => Err(failure),

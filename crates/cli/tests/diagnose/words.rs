@@ -131,13 +131,15 @@ fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
     let mut capture = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0];
     capture.extend([0; 8]);
     capture.extend([0xff, 0xff, 0, 0, 1, 0, 0, 0]);
+    fs::write(&file, &capture)?;
+    let name = file.display().to_string();
+    refused(&[&name], 1, "it holds no whole packet")?;
     capture.extend([0; 8]);
     capture.extend([42, 0, 0, 0, 42, 0, 0, 0]);
     capture.extend([2; 12]);
     capture.extend([8, 6]);
     capture.extend([0; 28]);
     fs::write(&file, &capture)?;
-    let name = file.display().to_string();
     let whole = stdout(&sweetspot(&["diagnose", "--file", &name])?);
     assert!(whole.contains("it has no TCP packets"), "{whole}");
     assert!(whole.contains("1 packet, 0 of them TCP"), "{whole}");

@@ -31,8 +31,8 @@ pub enum CaptureError {
     /// The capture ends within its header.
     #[error("it was cut off within its header, before any packet; capture or copy it again")]
     HeaderCutOff,
-    /// It ends within the first record.
-    #[error("it holds no whole packet; capture again")]
+    /// It ends after its header, or within the first record.
+    #[error("it holds no whole packet; check the interface and the filter, and capture again")]
     NoPacket,
     /// It ends within a record.
     #[error(
