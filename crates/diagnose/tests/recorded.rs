@@ -20,7 +20,7 @@ fn measurement(n: u64, window: Option<u64>) -> String {
         "BytesSent":{sent},"BytesRetrans":{again},
         "RWndLimited":{micros},"SndMSS":1448,"RTT":100000,"MinRTT":100000,"SndCwnd":500,
         "SndSsThresh":2147483647,"Unacked":70,"NotsentBytes":100000,"WScale":136,
-        "Options":{options},"LastDataRecv":{ago},"MaxPacingRate":-1{window}}}}}"#
+        "Options":{options},"LastDataRecv":{ago},"DeliveryRate":1000000,"MaxPacingRate":-1{window}}}}}"#
     )
 }
 
@@ -148,6 +148,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 rtt_min: micros(a),
                 pacing_limit: pace.map(|bytes| Rate::from_bits_per_second(8 * bytes)),
                 starved: words.2,
+                delivery_rate: pace.map(|bytes| Rate::from_bits_per_second(8 * bytes)),
                 queued: bytes(memory.0),
                 in_device: bytes(b),
                 send_buffer: memory.1.map_or(Bytes::MAX, bytes),
@@ -405,9 +406,17 @@ fn archived(n: u64, length: usize) -> String {
     let words = [(16, 1448), (24, 70), (52, 12), (68, 100_000), (76, 0x7fff_ffff), (80, 500)];
     words.iter().for_each(|(at, word): &(usize, u32)| put(*at, &word.to_le_bytes()));
     let [sent, again] = sent(n);
-    [(112, u64::MAX), (120, acked), (168, micros), (176, micros), (200, sent), (208, again)]
-        .iter()
-        .for_each(|(at, word)| put(*at, &word.to_le_bytes()));
+    [
+        (112, u64::MAX),
+        (120, acked),
+        (160, 1_000_000),
+        (168, micros),
+        (176, micros),
+        (200, sent),
+        (208, again),
+    ]
+    .iter()
+    .for_each(|(at, word)| put(*at, &word.to_le_bytes()));
     [(144, 100_000_u32), (148, 100_000), (228, 100_000)]
         .iter()
         .for_each(|(at, word)| put(*at, &word.to_le_bytes()));

@@ -96,6 +96,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         rtt_min: info.min_rtt,
         pacing_limit: (info.max_pacing_rate != Rate::MAX).then_some(info.max_pacing_rate),
         starved: info.delivery_rate_app_limited,
+        delivery_rate: Some(info.delivery_rate),
         queued: memory.map_or(Bytes::ZERO, |memory| memory.queued),
         in_device: memory.map_or(Bytes::ZERO, |memory| memory.in_device),
         // An unknown buffer counts as never full.

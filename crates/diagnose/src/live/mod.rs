@@ -74,6 +74,8 @@ pub struct Sample {
     pub pacing_limit: Option<Rate>,
     /// Whether the latest delivery rate was measured while there was nothing more to send (application-limited).
     pub starved: bool,
+    /// The kernel's latest delivery rate over a round trip; while `starved`, the highest since then (tcp_rate_gen).
+    pub delivery_rate: Option<Rate>,
     /// Packets waiting to be sent or acknowledged, in bytes of memory.
     pub queued: Bytes,
     /// Packets in this host's queues below TCP (queueing discipline and device), in bytes of memory; zero if unknown.
@@ -430,6 +432,11 @@ impl Sample {
     fn has_drained(&self, rate: Rate) -> bool {
         (self.mss * u64::from(self.under_way)).as_f64()
             < AT_CAPACITY * (rate * self.rtt_min).as_f64()
+    }
+
+    /// Whether the path delivered a round trip's data clearly faster than `rate`: it has capacity left between bursts.
+    fn outruns(&self, rate: Rate) -> bool {
+        self.delivery_rate.is_some_and(|path| rate.as_f64() < AT_CAPACITY * path.as_f64())
     }
 
     /// Whether more data waits than is in flight, so that the send buffer holds enough for the path.

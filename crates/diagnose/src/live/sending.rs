@@ -65,10 +65,13 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
 }
 
 /// The limit while the send buffer is full. If a queue stands on the path or in this host, data from a larger buffer would only
-/// wait there. Bursts from large writes queue, too, but below the path's capacity: their queue drains before the next burst.
+/// wait there. Bursts from large writes queue, too, but below the path's capacity: their queue drains before the next burst, and
+/// the path delivers them faster than `rate`.
 fn buffer_class(step: &Step, history: &ConnectionHistory) -> Class {
     let rate = step.delivery_rate(Side::Sender);
-    let fills_path = history.has_standing_queue(&step.sample) && history.is_at_capacity(rate);
+    let fills_path = history.has_standing_queue(&step.sample)
+        && history.is_at_capacity(rate)
+        && !step.sample.outruns(rate);
     if fills_path || step.sample.queues_in_device() {
         congestion_class(step, history, rate)
     } else {

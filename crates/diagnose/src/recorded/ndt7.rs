@@ -144,6 +144,7 @@ fn measurement(value: &Value) -> Option<Sample> {
         rtt_min: micros("MinRTT"),
         pacing_limit: number("MaxPacingRate").filter(|b| !unlimited(*b)).and(rate("MaxPacingRate")),
         starved: count("AppLimited") != 0,
+        delivery_rate: rate("DeliveryRate"),
         queued: memory("Queued").unwrap_or(Bytes::ZERO),
         in_device: memory("InDevice").unwrap_or(Bytes::ZERO),
         // A buffer of unknown size is never full.
@@ -200,6 +201,9 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
         if let Some(window) = window {
             info[name] = window.get().into();
         }
+    }
+    if let Some(rate) = s.delivery_rate {
+        info["DeliveryRate"] = rate.bytes_per_second().into();
     }
     if let Some(ago) = s.last_arrival {
         info["LastDataRecv"] = (ago.as_micros() / 1000).into();

@@ -15,7 +15,7 @@ const AF_INET: u8 = 2;
 
 /// Fields of `struct tcp_info`: NDT7's name, offset and size in bytes. Newer kernels append fields, so an older kernel's
 /// structure lacks the last ones.
-const FIELDS: [(&str, usize, usize); 31] = [
+const FIELDS: [(&str, usize, usize); 32] = [
     ("CAState", 1, 1),
     ("WScale", 6, 1),
     ("SndMSS", 16, 4),
@@ -36,6 +36,7 @@ const FIELDS: [(&str, usize, usize); 31] = [
     ("NotsentBytes", 144, 4),
     ("MinRTT", 148, 4),
     ("DataSegsOut", 156, 4),
+    ("DeliveryRate", 160, 8),
     ("BusyTime", 168, 8),
     ("RWndLimited", 176, 8),
     ("SndBufLimited", 184, 8),

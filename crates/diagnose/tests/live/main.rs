@@ -82,6 +82,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
     let slow = Duration::from_millis(60);
     // A sender with nothing to send has little in its buffer.
     let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
+    let stops = Sample { rtt: slow, buffer_limited: SECOND, ..bulk() };
     let lost = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let cases = [
         (Class::Opportunity, bulk()),
@@ -122,6 +123,12 @@ fn each_circumstance_of_a_sender_has_its_class() {
         // 60 ms is more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
         (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
         (Class::Bandwidth, Sample { rtt: slow, ..lost }),
+        // A small buffer sends in bursts. At 10 Mbit/s, 85 % of 11 Mbit/s are reached, and of 13 Mbit/s they are not.
+        (Class::Bandwidth, Sample { delivery_rate: Some(Rate::from_mbit_per_second(11)), ..stops }),
+        (
+            Class::SenderWindow,
+            Sample { delivery_rate: Some(Rate::from_mbit_per_second(13)), ..stops },
+        ),
         (Class::Congestion, lost),
         (Class::Congestion, Sample { recovering: true, ..lost }),
         (Class::Transport, Sample { slow_start_threshold: 40, ..bulk() }),

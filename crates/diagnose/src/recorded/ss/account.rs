@@ -14,6 +14,8 @@ pub struct Account {
     pub sample: Sample,
     /// Whether it has the time with data in flight (`busy`, Linux 4.9).
     pub has_busy: bool,
+    /// Whether it has the min RTT (`minrtt`, Linux 4.6).
+    pub has_rtt_min: bool,
     /// Whether it has the peer's window (`snd_wnd`, Linux 5.4); ss leaves it out while it is zero.
     pub has_peer_window: bool,
     /// Whether it has the window that this end advertises (`rcv_wnd`, Linux 6.2); ss leaves it out while it is zero.
@@ -50,6 +52,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
     Account {
         sample: words.sample(at, queues),
         has_busy: words.number("busy").is_some(),
+        has_rtt_min: words.number("minrtt").is_some(),
         has_peer_window: words.number("snd_wnd").is_some(),
         has_window: words.number("rcv_wnd").is_some(),
         persists: timer.is_some_and(|timer| timer.contains("persist")) || words.probes_window(),
@@ -168,6 +171,17 @@ impl<'a> Words<'a> {
         Some(Sample::outstanding([sent, retransmitted, self.acked()], unacked, self.mss()))
     }
 
+    /// The word after `name`, which has no colon.
+    fn after(&self, name: &str) -> Option<&'a str> {
+        let at = self.0.iter().position(|word| *word == name)?;
+        self.0.get(at + 1).copied()
+    }
+
+    /// The limit in `pacing_rate 10Mbps/20Mbps`: the second rate, if present, which the program set.
+    fn pacing_limit(&self) -> Option<Rate> {
+        rate(self.after("pacing_rate")?.split_once('/')?.1)
+    }
+
     fn sample(&self, at: Time, [unread, queued]: [Bytes; 2]) -> Sample {
         let [peer_scale, scale] = self.text("wscale").and_then(scales).unwrap_or_default();
         let (mss, not_sent) = (self.mss(), self.not_sent(queued));
@@ -192,8 +206,9 @@ impl<'a> Words<'a> {
             mss,
             rtt: self.millis("rtt"),
             rtt_min: self.millis("minrtt"),
-            pacing_limit: pacing_limit(&self.0),
+            pacing_limit: self.pacing_limit(),
             starved: self.0.contains(&"app_limited") && (not_sent < mss || self.has_fresh_rate()),
+            delivery_rate: self.after("delivery_rate").and_then(rate),
             queued: self.socket_memory("w").unwrap_or(queued),
             in_device: self.socket_memory("t").unwrap_or_default(),
             // ss prints it only with -m. A buffer of unknown size is never full.
@@ -223,13 +238,11 @@ fn scales(value: &str) -> Option<[u8; 2]> {
     Some([peer.parse().ok()?, own.parse().ok()?])
 }
 
-/// The limit in `pacing_rate 10Mbps/20Mbps`: the second rate, if present, which the program set.
-fn pacing_limit(words: &[&str]) -> Option<Rate> {
-    let at = words.iter().position(|word| *word == "pacing_rate")?;
-    let (_, limit) = words.get(at + 1)?.split_once('/')?;
-    let digits = limit.find(|c: char| c.is_ascii_alphabetic())?;
-    let value: f64 = limit[..digits].parse().ok()?;
-    let unit = match &limit[digits..] {
+/// A rate such as `10.5Mbps`, or `11334632bps` in newer versions of ss.
+fn rate(text: &str) -> Option<Rate> {
+    let digits = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let value: f64 = text[..digits].parse().ok()?;
+    let unit = match &text[digits..] {
         "Gbps" => 1e9,
         "Mbps" => 1e6,
         "Kbps" => 1e3,
