@@ -171,7 +171,9 @@ fn a_long_life_is_never_called_slow_start() {
         assert_eq!(flow.verdict.class, Class::Unknown, "{}", flow.verdict.words);
         let words = &flow.verdict.words;
         assert!(
-            words.contains("% of the time with data in flight, the congestion window or"),
+            words.contains(
+                "% of the time with data in flight, the congestion window, a pacing rate or"
+            ),
             "{words}"
         );
         assert!(words.contains("exclude the peer's window and the send buffer"), "{words}");
@@ -459,6 +461,24 @@ fn readings_without_times_are_not_silently_left_out() {
     assert_eq!(report.flows[0].bytes, 90_540_000);
     let remark = "2 readings without times: only the last is used; put date +%s.%N before each";
     assert_eq!(report.remarks, [remark]);
+}
+
+/// The paste lacks the time of the first reading, and the end of the last one. 1.84 MB pass in the second between the others.
+#[test]
+fn a_paste_cut_off_at_both_ends_counts_its_whole_readings() {
+    let (one, two) = (account(false), account(true));
+    let cut = two.find("bytes_acked").unwrap();
+    for end in [cut, two.find("delivered").unwrap()] {
+        let paste = format!(
+            "{HEADING}\n\t {one}\n1700000001.0\n{HEADING}\n\t {one}\n1700000002.0\n{HEADING}\n\t {two}\n1700000003.0\n\
+             {HEADING}\n\t {}",
+            &two[..end]
+        );
+        let report = report(&paste, 20).unwrap();
+        let [flow] = &report.flows[..] else { panic!("{paste}") };
+        assert_eq!((flow.bytes, flow.verdict.class), (1_840_000, Class::ReceiverWindow));
+        assert_eq!(report.remarks, ["the last reading was cut off, and left out"]);
+    }
 }
 
 /// The first reading came 125 s after the last acknowledgement, and the second one 12 s later.

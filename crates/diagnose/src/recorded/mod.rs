@@ -166,6 +166,8 @@ pub struct Recorded {
     pub opening: usize,
     /// Number of connections without a verdict, because their readings show no limit.
     pub not_judged: usize,
+    /// The text ended within its last reading, which does not count.
+    pub is_cut_off: bool,
 }
 
 /// The flows of all `recordings`. If both ends of a connection were sampled, only the sender's flow is kept, because a sender
@@ -249,6 +251,9 @@ pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError>
     remarks.extend(not_judged(recorded.opening, STILL_OPENING));
     let why = "these readings show no limit; log several with date +%s.%N";
     remarks.extend(not_judged(recorded.not_judged, why));
+    if recorded.is_cut_off {
+        remarks.push("the last reading was cut off, and left out".to_owned());
+    }
     if recorded.without_times > 1 {
         remarks.push(format!(
             "{} readings without times: only the last is used; put date +%s.%N before each",

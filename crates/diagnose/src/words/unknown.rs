@@ -27,8 +27,8 @@ pub fn unknown(share: f64, e: &Evidence) -> String {
 /// The verdict on the totals of one reading, which exclude the limits that the kernel times.
 fn beyond_totals(share: f64, e: &Evidence) -> String {
     let mut words = format!(
-        "For {} % of the time with data in flight, the congestion window or the path's capacity limited it; one reading does \
-         not show which. The kernel's totals exclude the peer's window and the send buffer.",
+        "For {} % of the time with data in flight, the congestion window, a pacing rate or the path's capacity limited it; one \
+         reading does not show which. The kernel's totals exclude the peer's window and the send buffer.",
         percent(share)
     );
     if e.retransmitted.is_some_and(|n| n > 0) {

@@ -31,6 +31,8 @@ struct Collection {
     latest: HashMap<[SocketAddr; 2], usize>,
     /// The latest readings of connections that are not established yet.
     opening: BTreeMap<[SocketAddr; 2], Account>,
+    /// The ends of the latest reading.
+    last: Option<[SocketAddr; 2]>,
 }
 
 impl Collection {
@@ -40,8 +42,25 @@ impl Collection {
             self.opening.insert(heading.ends, account);
         } else {
             self.opening.remove(&heading.ends);
+            self.last = Some(heading.ends);
             self.add(heading.ends, account);
         }
+    }
+
+    /// Removes the latest reading if the text was cut off within it: ss prints the min RTT near the end of a line, and the kernel
+    /// never forgets it. Returns whether it did.
+    fn remove_cut_off(&mut self) -> bool {
+        let Some(ends) = self.last else { return false };
+        let Some(&latest) = self.latest.get(&ends) else { return false };
+        let is_known = |c: &Collected| c.ends == ends && c.accounts.iter().any(|a| a.has_rtt_min);
+        let accounts = &self.all[latest].accounts;
+        let lacks_it = accounts.last().is_some_and(|account| !account.has_rtt_min);
+        if !lacks_it || !self.all.iter().any(is_known) {
+            return false;
+        }
+        self.all[latest].accounts.pop();
+        self.all.retain(|collected| !collected.accounts.is_empty());
+        true
     }
 
     /// Adds a reading. If counters decreased, it belongs to a new connection on the same ports.
@@ -99,21 +118,19 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     }
     let retransmitted = |(ends, account): (&_, &Account)| (*ends, account.sample.retransmitted);
     let (unanswered, opening) = Flow::unanswered(collection.opening.iter().map(retransmitted));
+    let is_cut_off = collection.remove_cut_off();
     let collected = collection.all;
     if collected.is_empty() && !unanswered.is_empty() {
         return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
     }
-    if collected.is_empty() && opening > 0 {
-        return Err(RecordingError::Opening);
-    }
-    if collected.is_empty() && bare {
-        return Err(RecordingError::NoCounters);
-    }
-    if collected.is_empty() && not_understood.is_empty() && headed {
-        return Err(RecordingError::NoConnection);
-    }
-    if collected.is_empty() && not_understood.is_empty() {
-        return Err(RecordingError::Alien);
+    if collected.is_empty() {
+        match (opening > 0, bare, not_understood.is_empty()) {
+            (true, ..) => return Err(RecordingError::Opening),
+            (_, true, _) => return Err(RecordingError::NoCounters),
+            (_, _, true) if headed => return Err(RecordingError::NoConnection),
+            (_, _, true) => return Err(RecordingError::Alien),
+            _ => {}
+        }
     }
     let shows = |has: fn(&Account) -> bool| collected.iter().any(|c| c.accounts.iter().any(has));
     let shows_windows =
@@ -134,17 +151,22 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     if none && only_received && not_understood.is_empty() {
         return Err(unread.map_or(RecordingError::OnlyReceived, RecordingError::Unread));
     }
-    Ok(Recorded { recordings, not_understood, without_times, unanswered, opening, not_judged })
+    Ok(Recorded {
+        recordings,
+        not_understood,
+        without_times,
+        unanswered,
+        opening,
+        not_judged,
+        is_cut_off,
+    })
 }
 
 /// The samples of a connection, with times that its readings lack; `None` if the readings do not show a limit over any time.
 /// `shows`: whether this version of ss prints nonzero windows of this end, and of its peer.
 fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<Recording> {
     let Collected { ends, mut accounts } = collected;
-    if !has_time {
-        // Without times, use only the last reading, with totals over the connection's life.
-        accounts.drain(..accounts.len() - 1);
-    }
+    keep_ordered(&mut accounts, has_time);
     let has_busy = accounts.iter().all(|account| account.has_busy);
     for account in &mut accounts {
         let [shows_own, shows_peer] = shows;
@@ -209,6 +231,18 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         samples.push(now);
     }
     Some(Recording::new(ends, samples))
+}
+
+/// Keeps the readings with a time: a paste cut off at its beginning lacks the first one. Without times, keeps only the last
+/// reading, with totals over the connection's life.
+fn keep_ordered(accounts: &mut Vec<Account>, has_time: bool) {
+    if !has_time {
+        accounts.drain(..accounts.len() - 1);
+    }
+    let has_own_time = |account: &Account| account.sample.at > Time::ZERO;
+    if accounts.iter().any(has_own_time) {
+        accounts.retain(has_own_time);
+    }
 }
 
 /// The time before the first reading in which its window was closed, as nothing has been acknowledged since.
