@@ -126,7 +126,7 @@ fn one_flow_that_is_left_out_is_not_told_in_the_plural() -> Tested {
     let file = dir.path().join("a.pcap").display().to_string();
     fs::write(&file, capture())?;
     let said = stdout(&sweetspot(&["diagnose", &file, "--flows", "0"])?);
-    assert!(said.contains("1 flow is left out"), "{said}");
+    assert!(said.contains("1 flow is left out; --flows 1 shows all"), "{said}");
     Ok(())
 }
 

@@ -42,8 +42,9 @@ pub fn report(report: &DiagnosisReport, detailed: Option<usize>) {
         }
         flow(each, &shared);
     }
-    let all = report.flows.len();
-    if detailed.is_none() && all > DETAILED && !print::is_quiet() {
+    let all = report.flows.len() as u64 + report.flows_left_out;
+    let is_partly_detailed = detailed.is_none() && all > DETAILED as u64;
+    if is_partly_detailed && report.flows_left_out == 0 && !print::is_quiet() {
         out!("");
         spaced(&format!("details of the first {DETAILED} flows; --flows {all} shows those of all"));
     }
@@ -54,7 +55,7 @@ pub fn report(report: &DiagnosisReport, detailed: Option<usize>) {
             false => ["smaller flow is", "smaller flows are"],
         };
         let flows = counted(report.flows_left_out, one, more);
-        spaced(&format!("{flows} left out (--flows N shows more)"));
+        spaced(&format!("{flows} left out; --flows {all} shows all, each with its details"));
     }
 }
 
@@ -152,7 +153,10 @@ fn flow(flow: &Flow, shared: &[&str]) {
     for remark in flow.remarks.iter().filter(|remark| !shared.contains(&remark.as_str())) {
         print(&format!("note: {remark}"));
     }
-    print(&format!("time: {}", flow.time()));
+    let time = flow.time();
+    if !time.is_empty() {
+        print(&format!("time: {time}"));
+    }
 }
 
 #[cfg(test)]
