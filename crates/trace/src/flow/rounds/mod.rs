@@ -455,8 +455,8 @@ impl Rounds {
         }
     }
 
-    /// Whether the flights of the last rounds do not grow, by half a segment per round or more. A congestion window that grows takes
-    /// them beyond all flights before, as it shrinks only at losses.
+    /// Whether the flights of the last rounds do not grow, by a quarter of a segment per round or more: half of CUBIC's slowest growth,
+    /// 0.53 (RFC 9438, section 4.3). A congestion window that grows takes them beyond all flights before, as it shrinks only at losses.
     fn stands_still(&self, mss: u64) -> bool {
         let known = &self.flights[..self.known.min(HISTORY - 1)];
         if known.len() < 3 {
@@ -467,7 +467,7 @@ impl Rounds {
         let (late, early) = (mean(&known[..half]), mean(&known[half..]));
         let max = |flights: &[u64]| flights.iter().copied().max().unwrap_or(0);
         let exceeds = max(&known[..half]) > self.reached.max(max(&known[half..]));
-        !exceeds || late <= early + mss * half as u64 / 2
+        !exceeds || late <= early + mss * known.len() as u64 / 8
     }
 }
 
