@@ -1,12 +1,15 @@
 //! Verdicts on a captured connection, one per direction that carried data.
 
 mod doubts;
+mod opening;
 
-use sweetspot_trace::flow::{Account, Connection, Ending, Hold, Silence, Stream, Vantage};
+use sweetspot_trace::flow::{Account, Connection, Hold, Silence, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::doubts::doubt;
 pub use self::doubts::{is_brief, shows_at_once};
+pub use self::opening::fails_to_open;
+use self::opening::never_established;
 use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
@@ -15,7 +18,7 @@ use crate::live::QUEUE;
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
 use crate::unscaled::{filled_window, has_room, min_windows, varies};
-use crate::{Class, Evidence, Facts, Failure, Flow, Limits, Reader, Seen, Stall};
+use crate::{Class, Evidence, Facts, Flow, Limits, Reader, Seen, Stall};
 
 /// The path counts as full from this share of its capacity on.
 const FULL: f64 = 0.9;
@@ -136,6 +139,10 @@ struct Whole {
     /// Whether pieces of different sizes, as captured before segmentation offload, came at the mean rate of all data. A program
     /// does not cause such gaps.
     paced: bool,
+    /// The rate from which on the sender's pacing limit, which its kernel reported, is the limit.
+    paced_at: Option<Rate>,
+    /// The sender's kernel reported that the send buffer stopped the program most of the time.
+    stopped_by_buffer: bool,
     /// The window that flights fill, if the capture lacks the window scale but the flights determine it.
     filled: Option<Bytes>,
     /// Whether fewer bytes are in flight than the smallest send buffer holds.
@@ -168,6 +175,8 @@ impl Whole {
                 >= Bytes::new(10 * stream.mss()),
             evenly: evidence.even,
             paced: evidence.paced,
+            paced_at: stream.reported().pacing_limit.map(|limit| limit.scaled(FULL)),
+            stopped_by_buffer: stream.reported().is_stopped_by_buffer,
             filled,
             small,
             may_fill,
@@ -208,6 +217,11 @@ fn class(account: &Account, whole: &Whole) -> Class {
     let fills_with_others = whole.shares_full_path && (account.queue || whole.begins_midway);
     match account.hold {
         Hold::Opening => Class::Opportunity,
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing | Hold::Growing | Hold::Flat
+            if whole.paced_at.is_some_and(|rate| account.rate >= rate.bits_per_second()) =>
+        {
+            Class::Pacing
+        }
         // The flights determine the window's scale.
         Hold::Flat if whole.filled.is_some() && !full => Class::ReceiverWindow,
         Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
@@ -228,6 +242,9 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // A pacing sender pauses between segments, too, and the edge of the window may cut one short.
         Hold::IdleOrFull | Hold::Pausing if whole.may_fill => Class::Unknown,
         Hold::Idle if whole.may_vary => Class::Unknown,
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing if whole.stopped_by_buffer => {
+            Class::SenderWindow
+        }
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing => Class::Application,
         Hold::Waiting => Class::WaitingForPeer,
         Hold::Granted if full => Class::Bandwidth,
@@ -252,6 +269,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         // A paced sender at capacity has no queue. A sender held by its buffer sends bursts faster than its mean rate.
         Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
+        Hold::Flat if whole.stopped_by_buffer => Class::SenderWindow,
         Hold::Flat if whole.small => Class::Application,
         // Under a constant window or buffer the RTT is constant. Here losses before the capture may have set the window.
         Hold::Flat if whole.begins_midway && whole.swings => Class::Unknown,
@@ -457,28 +475,4 @@ fn is_never_empty(stream: &Stream) -> bool {
     let empty = [Hold::Idle, Hold::IdleOrFull, Hold::Unseen, Hold::Waiting, Hold::Quiet];
     let round_trip = stream.round_trips().min().unwrap_or_default();
     stream.accounts().held(&empty) < round_trip
-}
-
-/// The finding for a connection if the capture has its handshake and the handshake failed.
-fn never_established(connection: &Connection) -> Option<Flow> {
-    let handshake = &connection.handshake;
-    handshake.offers[0]?;
-    if handshake.to_opener.is_some() || handshake.confirmed {
-        return None;
-    }
-    let reset = connection.ending == Ending::Reset;
-    let failure = match (handshake.offers[1], reset) {
-        (None, true) => Failure::Refused,
-        (None, false) => Failure::Unanswered,
-        (Some(_), _) => Failure::Unconfirmed,
-    };
-    let lasted = connection.lasted();
-    let evidence = Evidence {
-        lasted,
-        segments: handshake.syns,
-        failure: Some(failure),
-        ..Evidence::default()
-    };
-    let limits = Limits::only(Class::NeverEstablished, lasted.max(Duration::from_nanos(1)));
-    Some(Flow::new(connection.ends[0], connection.ends[1], limits, &evidence))
 }

@@ -6,7 +6,7 @@ use crate::evidence::Failure;
 use crate::live::QUEUE_AFTER_LOSS;
 use crate::quantities::ms;
 use crate::recorded::ONE_INTERVAL;
-use crate::words::{drops_without_queue, has_nagle, standing};
+use crate::words::{drops_without_queue, has_nagle, may_be_paced, standing};
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
@@ -14,7 +14,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
         Class::Opportunity => return opportunity_fix(e),
         Class::Congestion if e.doubts_rtt_min => {
-            "Capture again from before the connection begins: if the RTT is far longer than the handshake's, the losses are a \
+            "Capture or follow it from before it begins: if the RTT is far longer than the handshake's, the losses are a \
              queue's overflow. Otherwise find where packets are lost."
         }
         Class::Congestion if e.timer.is_some_and(|timer| timer.leads) => {
@@ -30,7 +30,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
              or sweetspot send). If losses are random, repair the link."
         }
         Class::Transport if e.doubts_rtt_min => {
-            "Capture again from before the connection begins: its handshake shows the round trip of the path without a queue."
+            "Capture or follow it from before it begins: its handshake shows the round trip of the path without a queue."
         }
         Class::Transport => {
             "Wait, or use a congestion control on the sender that grows its window faster (cubic, bbr)."
@@ -114,7 +114,8 @@ fn unknown_fix(e: &Evidence) -> &'static str {
             "Watch or log it for longer, or diagnose a capture from its sender (tcpdump -s 96)."
         }
         _ => {
-            "Capture again: from before the connection begins, both directions, 96 bytes of each packet or more."
+            "Capture or follow it from before it begins: both directions, 96 bytes of each packet or more. Or run sweetspot diagnose \
+             at its sender while it sends."
         }
     }
 }
@@ -242,9 +243,9 @@ fn bandwidth_fix(e: &Evidence) -> String {
                 (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would raise the rate."
             .to_owned();
     }
-    if e.paced || (e.even && standing(e).is_none()) {
-        return "Only a faster path would raise the rate. If a shaper on the sender's own device (tc qdisc show) or the sending program \
-                sets the rate, raise it there."
+    if may_be_paced(e) {
+        return "On the sender: if its program (pacing_rate in ss -ti) or a shaper on its device (tc qdisc show) sets this rate, raise it \
+                there. Otherwise only a faster path would raise the rate."
             .to_owned();
     }
     if e.in_device {

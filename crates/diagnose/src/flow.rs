@@ -10,7 +10,7 @@ use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::live::Sample;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
-use crate::words::{has_nagle, standing};
+use crate::words::{has_nagle, may_be_paced, standing};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 
 /// Table entry if a receiver knows only that the limit is at the sender or on the path.
@@ -183,7 +183,7 @@ impl Flow {
     pub fn brief(&self) -> &'static str {
         match self.verdict.cause {
             Class::Unknown if self.evidence.is_beyond_receiver() => SENDER_OR_PATH,
-            cause => brief(cause, self.evidence.granted.is_some()),
+            cause => brief(cause, Traits::of(&self.evidence)),
         }
     }
 
@@ -309,10 +309,26 @@ impl Flow {
     }
 }
 
-/// The name of a limit in 14 characters at most; `is_granted` if a window above TCP makes it wait for its peer.
-pub(crate) fn brief(cause: Class, is_granted: bool) -> &'static str {
+/// Properties of a flow on which the short name of its limit depends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Traits {
+    /// A window above TCP makes it wait for its peer.
+    is_granted: bool,
+    /// Its segments are evenly spaced, by a link or by its sender.
+    may_be_paced: bool,
+}
+
+impl Traits {
+    pub fn of(e: &Evidence) -> Traits {
+        Traits { is_granted: e.granted.is_some(), may_be_paced: may_be_paced(e) }
+    }
+}
+
+/// The name of a limit in 14 characters at most.
+pub(crate) fn brief(cause: Class, traits: Traits) -> &'static str {
     match cause {
-        Class::WaitingForPeer if is_granted => "wnd above TCP",
+        Class::WaitingForPeer if traits.is_granted => "wnd above TCP",
+        Class::Bandwidth if traits.may_be_paced => "link or pacing",
         cause => cause.brief(),
     }
 }

@@ -8,7 +8,7 @@ use sweetspot_trace::flow::{Connection, Deliveries, Table, Vantage};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::capture::{is_brief, shows_at_once};
-use crate::flow::brief;
+use crate::flow::{Traits, brief};
 use crate::{Class, Evidence, LimitVerdict, Limits, capture, shared};
 
 /// A connection's activity since the last sample.
@@ -43,8 +43,7 @@ pub struct RecentFlow {
 #[derive(Debug, Clone, Copy)]
 struct Earlier {
     acked: u64,
-    /// Whether it waited for a window above TCP.
-    is_granted: bool,
+    traits: Traits,
     limits: Limits,
 }
 
@@ -102,17 +101,18 @@ impl Following {
                 if fills_with_others(connection, &evidence) {
                     limits = classifier.on_full_path().limits(stream);
                     evidence.capacity = Some(evidence.goodput);
+                    // The path that they fill spaces their segments.
+                    (evidence.even, evidence.paced) = (false, false);
                 }
                 (limits, Some(evidence))
             }
         };
         let fresh = before.map_or(limits, |before| limits.since(&before.limits));
         let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
-        let is_granted = evidence.as_ref().map_or_else(
-            || before.is_some_and(|before| before.is_granted),
-            |evidence| evidence.granted.is_some(),
-        );
+        let known = evidence.as_ref().map(Traits::of).or(before.map(|before| before.traits));
+        let traits = known.unwrap_or_else(|| Traits::of(&Evidence::default()));
         let limited_by = match evidence {
+            _ if capture::fails_to_open(connection) => Class::NeverEstablished,
             // A limit that does not account for the rate is not reported here either.
             Some(evidence) if before.is_none() => LimitVerdict::new(&limits, &evidence).cause,
             _ => shown.leading(shown.dominant()),
@@ -122,7 +122,7 @@ impl Following {
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let from = since.map(|since| since.max(connection.begun)).filter(|from| now > *from);
         let rate = from.map(|from| (carried / now.since(from)).as_f64());
-        seen.insert(key, Earlier { acked, is_granted, limits });
+        seen.insert(key, Earlier { acked, traits, limits });
         let trips = stream.round_trips();
         let shows_all = trips.vantage() != Vantage::Unknown;
         RecentFlow {
@@ -133,8 +133,11 @@ impl Following {
             bytes: acked,
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
-            brief: brief(limited_by, is_granted),
-            share_of_time: crate::limits::rounded(shown.share(limited_by)),
+            brief: brief(limited_by, traits),
+            share_of_time: match limited_by {
+                Class::NeverEstablished => 1.0,
+                limit => crate::limits::rounded(shown.share(limit)),
+            },
             measuring,
         }
     }
@@ -211,6 +214,34 @@ mod tests {
         let early = after(HISTORY as u64 - 2);
         assert!(early.measuring && early.limited_by == Class::Unknown, "{early:?}");
         assert!(!after(HISTORY as u64).measuring);
+    }
+
+    /// A SYN waits for its answer; a repeated one had none.
+    #[test]
+    fn a_connection_whose_syn_is_repeated_never_opened() {
+        let [source, destination] = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
+        let mut table = Table::default();
+        let mut limit_after = |seconds| {
+            let time = Time::ZERO + Duration::from_secs(seconds);
+            table.take(&Segment {
+                time,
+                source,
+                destination,
+                seq: 1,
+                ack: 0,
+                flags: Flags { syn: true, ..Flags::default() },
+                window: 65_535,
+                payload: 0,
+                header: 24,
+                options: Options::default(),
+                id: None,
+                ttl: 64,
+            });
+            let flow = Following::default().sample(&table, time).remove(0);
+            (flow.limited_by, flow.share_of_time)
+        };
+        assert_ne!(limit_after(0).0, Class::NeverEstablished);
+        assert_eq!(limit_after(1), (Class::NeverEstablished, 1.0));
     }
 
     /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.

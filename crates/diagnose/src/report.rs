@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use serde::Serialize;
 use sweetspot_trace::file::{CaptureError, Pieces, Record};
-use sweetspot_trace::flow::{Connection, Table};
+use sweetspot_trace::flow::{Connection, SenderReport, Table};
 use sweetspot_trace::packet::{Dissector, PacketCounts, Segment};
 
 use crate::capture::flows;
@@ -135,6 +135,11 @@ impl Reading {
     /// Sets the window scales of a connection that opened before the capture began, as the kernel reports them.
     pub fn know_scales(&mut self, ends: [SocketAddr; 2], scales: [u8; 2]) {
         self.table.know_scales(ends, scales);
+    }
+
+    /// Sets what the kernel at the first of `ends` reports on the data that a connection sends.
+    pub fn know_sender(&mut self, ends: [SocketAddr; 2], report: SenderReport) {
+        self.table.know_sender(ends, report);
     }
 
     /// Packets taken so far.

@@ -303,7 +303,8 @@ const SPACED_BY: &str =
     "Either a link or a shaper before the capture point spaces them, or the sender itself does";
 
 fn bandwidth(percent: f64, e: &Evidence) -> String {
-    let mut words = format!("{percent} % of the time at the path's capacity");
+    let at = if may_be_paced(e) { "a steady rate" } else { "the path's capacity" };
+    let mut words = format!("{percent} % of the time at {at}");
     if let Some(SharedPath { others, together_bps }) = e.shared {
         let others = counted(others, "other connection", "other connections");
         let together = in_rate(Rate::from_f64(together_bps));
@@ -334,15 +335,22 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         words += ", as measured by bbr, which paces its data: there is no standing queue";
     } else if drops_without_queue(e) {
         words += &format!(
-            ": {}, although no queue stands. A policer drops packets like this, and so does a very small buffer",
+            ": {}, although no queue stands. A policer drops packets like this, and so does a very small buffer. A sender that \
+             ignores random losses (bbr) looks the same",
             losses(e)
         );
-    } else if e.even {
+    } else if may_be_paced(e) {
         words += &format!(
             ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
         );
     }
     words + "."
+}
+
+/// Whether the sender may pace its segments, or a link spaces them evenly: no queue is visible, and nothing else shows which.
+pub fn may_be_paced(e: &Evidence) -> bool {
+    let is_even = e.even && standing(e).is_none() && !drops_without_queue(e);
+    (e.paced || is_even) && !e.in_device && !e.model_based && e.shared.is_none()
 }
 
 /// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.

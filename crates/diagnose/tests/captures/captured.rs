@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use sweetspot_diagnose::{Flow, capture};
-use sweetspot_trace::flow::Table;
+use sweetspot_trace::flow::{SenderReport, Table};
 use sweetspot_trace::packet::{Flags, Options, Segment};
 use sweetspot_units::{Duration, Time};
 
@@ -23,6 +23,11 @@ impl Captured {
     /// Sets the window scales of the sender and the receiver, as reported by a kernel.
     pub fn know_scales(&mut self, scales: [u8; 2]) {
         self.table.know_scales([sent().source, sent().destination], scales);
+    }
+
+    /// Sets the report of the sender's kernel.
+    pub fn know_sender(&mut self, report: SenderReport) {
+        self.table.know_sender([sent().source, sent().destination], report);
     }
 
     /// The diagnosis of the sender's data.

@@ -1,7 +1,9 @@
 //! Captures that begin in mid-connection and never see the path empty.
 
 use sweetspot_diagnose::{Class, Flow};
+use sweetspot_trace::flow::SenderReport;
 use sweetspot_trace::packet::{Options, Segment, Timestamps};
+use sweetspot_units::Rate;
 
 use crate::captured::{Captured, back, sent};
 
@@ -50,14 +52,18 @@ fn a_sender_that_answers_at_once_is_at_the_capture() {
     assert_eq!(bulk().facts.map(|facts| facts.vantage), Some("sender"));
 }
 
-/// 30 full segments per round, with an RTT of `rtt` ms in it. The windows have space for more at any scale.
+/// 30 full segments per round, with an RTT of `rtt` ms in it.
 fn level(rounds: u64, rtt: impl Fn(u64) -> u64) -> Flow {
-    const FLIGHT: u32 = 30;
+    in_rounds(rounds, |_| 30, rtt).flow()
+}
+
+/// `flight` full segments per round, with an RTT of `rtt` ms in it. The windows have space for more at any scale.
+fn in_rounds(rounds: u64, flight: impl Fn(u64) -> u64, rtt: impl Fn(u64) -> u64) -> Captured {
     let mut captured = Captured::default();
     let (mut now, mut next) = (0, 0);
     for round in 0..rounds {
         let options = clock(now);
-        for _ in 0..FLIGHT {
+        for _ in 0..flight(round) {
             captured.take(now, Segment { seq: 1 + next * MSS, payload: MSS, options, ..sent() });
             next += 1;
         }
@@ -65,7 +71,7 @@ fn level(rounds: u64, rtt: impl Fn(u64) -> u64) -> Flow {
         captured.take(now, Segment { options: clock(now), ..back(1 + next * MSS, 1) });
         now += ANSWER;
     }
-    captured.flow()
+    captured
 }
 
 #[test]
@@ -75,6 +81,25 @@ fn a_level_flight_whose_round_trip_swings_is_no_send_buffers() {
     let swinging = level(200, |round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
     assert_ne!(swinging.class, Class::SenderWindow, "{}", swinging.words);
     assert!(swinging.words.contains("the send buffer bounds it, or losses"), "{}", swinging.words);
+}
+
+/// While the round trip swings, losses before the capture may have set the window; the sender's kernel knows.
+#[test]
+fn a_level_flight_is_the_send_buffer_s_if_the_kernel_reports_it() {
+    let swings = |round| if round / 20 % 2 == 0 { 50 } else { 80 };
+    for (is_stopped_by_buffer, class) in [(true, Class::SenderWindow), (false, Class::Unknown)] {
+        let mut captured = in_rounds(200, |_| 30, swings);
+        captured.know_sender(SenderReport { is_stopped_by_buffer, ..SenderReport::default() });
+        let verdict = captured.flow().verdict;
+        assert_eq!(verdict.class, class, "{}", verdict.words);
+    }
+}
+
+/// CUBIC grows by 0.53 segments per RTT at least (RFC 9438, section 4.3).
+#[test]
+fn a_congestion_window_that_grows_slowly_is_no_send_buffer() {
+    let verdict = in_rounds(200, |round| 30 + round * 53 / 100, |_| 50).flow().verdict;
+    assert_ne!(verdict.class, Class::SenderWindow, "{}", verdict.words);
 }
 
 /// Flights are compared over twelve rounds. The last acknowledgement of 11 rounds ends 11 RTTs.
@@ -89,7 +114,7 @@ fn a_few_rounds_from_the_middle_of_a_connection_show_no_limit() {
 
 /// Each acknowledgement releases a segment, one per millisecond, so that data is as evenly spaced as over a link. 30 segments are
 /// in flight, with the window field `window`.
-fn clocked(window: u16) -> Flow {
+fn clocked(window: u16) -> Captured {
     const FLIGHT: u32 = 30;
     let mut captured = Captured::default();
     for n in 0..6000_u32 {
@@ -98,15 +123,30 @@ fn clocked(window: u16) -> Flow {
         let seq = 1 + (n + FLIGHT) * MSS;
         captured.take(now + ANSWER, Segment { seq, payload: MSS, options, ..sent() });
     }
-    captured.flow()
+    captured
 }
 
 #[test]
 fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
     // 31 segments are 44,888 bytes: at a scale of 7, exactly these fit into the first window, and nine more into the second.
-    let [full, free] = [351, 450].map(|window| clocked(window).verdict);
+    let [full, free] = [351, 450].map(|window| clocked(window).flow().verdict);
     assert_eq!(full.class, Class::ReceiverWindow, "{}", full.words);
     assert_ne!(free.class, Class::ReceiverWindow, "{}", free.words);
+}
+
+/// Full segments of 1448 bytes every millisecond are 11.58 Mbit/s, which a limit of 12 Mbit/s explains and one of 24 Mbit/s does not.
+#[test]
+fn evenly_spaced_segments_are_the_pacing_limit_s_if_the_kernel_reports_it() {
+    let verdict = |limit: Option<u64>| {
+        let mut captured = clocked(450);
+        let pacing_limit = limit.map(Rate::from_mbit_per_second);
+        captured.know_sender(SenderReport { pacing_limit, ..SenderReport::default() });
+        captured.flow().verdict
+    };
+    assert_eq!(verdict(Some(12)).class, Class::Pacing, "{}", verdict(Some(12)).words);
+    for other in [None, Some(24)] {
+        assert_ne!(verdict(other).class, Class::Pacing, "{}", verdict(other).words);
+    }
 }
 
 /// A receiver that reads 14 segments every 50 ms, and a sender that paces them, captured from the middle on. At a scale of 7,

@@ -33,5 +33,5 @@ pub use losses::{RetransmissionKind, Retransmissions};
 pub use round_trips::{RoundTrips, Vantage};
 pub use rounds::{HISTORY, Held, stands};
 pub use silence::{Silence, TimerWaits};
-pub use stream::Stream;
+pub use stream::{SenderReport, Stream};
 pub use table::{LIVE_CONNECTIONS, Table};

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use super::connection::{Connection, Ending};
+use super::stream::SenderReport;
 use crate::packet::Segment;
 
 /// The maximum number of connections followed at once. A new one evicts the connection with the longest silence.
@@ -63,6 +64,15 @@ impl Table {
         let [a, b] = ends;
         let scales = if a <= b { scales } else { [scales[1], scales[0]] };
         self.scales.insert(ordered(a, b), scales);
+    }
+
+    /// Sets what the kernel at the first of `ends` reports on the data that an open connection sends.
+    pub fn know_sender(&mut self, ends: [SocketAddr; 2], report: SenderReport) {
+        let slot = self.index.get(&ordered(ends[0], ends[1])).copied();
+        if let Some(connection) = slot.and_then(|slot| self.slots[slot].connection.as_mut()) {
+            let side = usize::from(connection.ends[0] != ends[0]);
+            connection.streams[side].know_sender(report);
+        }
     }
 
     /// Handles a segment. Returns a connection that it ends, because another begins between the same ends or needs the slot.

@@ -1,6 +1,8 @@
 //! Prints a table of the observed connections every second.
 
+use std::collections::HashMap;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -10,21 +12,22 @@ use sweetspot_diagnose::following::{Following, RecentFlow};
 use sweetspot_diagnose::report::{NO_TCP, Reading};
 use sweetspot_diagnose::{counted, percent};
 use sweetspot_linux::clock;
-use sweetspot_linux::diag::Detail;
+use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_system::Interruption;
-use sweetspot_units::{Duration, Time};
+use sweetspot_trace::flow::SenderReport;
+use sweetspot_units::{Duration, Rate, Time};
 use sweetspot_watch::{MEASURING, NamespaceConnections};
 
-use super::followed::{Followed, PATIENCE};
+use super::followed::{ALL_DEVICES, Followed, PATIENCE};
 use super::{DiagnoseArguments, show};
 use crate::verbs::Ending;
 use sweetspot_program::print::{Shown, clear_screen, out_while_read};
 
 /// Interval between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Width for the address and port of an end.
-const END_WIDTH: usize = 22;
+/// Width for the address and port of an end: a table has 80 columns, and any IPv4 address fits.
+const END_WIDTH: usize = 21;
 
 /// One table in JSON.
 #[derive(Serialize)]
@@ -43,15 +46,45 @@ fn enter(name: &str) -> Result<(), String> {
     })
 }
 
+/// This host's own connections, with the facts that packets do not show.
+fn own_connections() -> Vec<DiagConnection> {
+    let detail = Detail { info: true, ..Detail::NONE };
+    let connections = NamespaceConnections::own().and_then(|mut own| own.read(detail));
+    connections.unwrap_or_default()
+}
+
 /// Gets the window scales of connections that are already open from the kernel, because the capture will not have their
 /// handshakes. Without them, the diagnosis reports them as unknown.
 fn know_scales(reading: &mut Reading) {
-    let detail = Detail { info: true, ..Detail::NONE };
-    let connections = NamespaceConnections::own().and_then(|mut own| own.read(detail));
-    for connection in connections.unwrap_or_default() {
+    for connection in own_connections() {
         if let Some(info) = connection.info {
             let scales = [info.rcv_wscale, info.snd_wscale];
             reading.know_scales([connection.local, connection.remote], scales);
+        }
+    }
+}
+
+/// The kernel's counters of the data that this host sends.
+#[derive(Default)]
+struct OwnSenders {
+    /// Each connection's time limited by the send buffer, and its time with data in flight, when first seen.
+    first: HashMap<[SocketAddr; 2], [Duration; 2]>,
+}
+
+impl OwnSenders {
+    /// Reports on them to `reading`. A capture shows evenly spaced segments and pauses, but not why.
+    fn report_to(&mut self, reading: &mut Reading) {
+        for connection in own_connections() {
+            let Some(info) = connection.info else { continue };
+            let (ends, now) =
+                ([connection.local, connection.remote], [info.sndbuf_limited, info.busy_time]);
+            let first = *self.first.entry(ends).or_insert(now);
+            let [stopped, busy] = [0, 1].map(|n| now[n].saturating_sub(first[n]));
+            let report = SenderReport {
+                pacing_limit: Some(info.max_pacing_rate).filter(|limit| *limit != Rate::MAX),
+                is_stopped_by_buffer: stopped * 2 > busy,
+            };
+            reading.know_sender(ends, report);
         }
     }
 }
@@ -61,10 +94,12 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.max_flows());
-    if matches!(followed, Followed::Device { .. }) {
+    let (mut following, mut senders) = (Following::default(), OwnSenders::default());
+    let is_device = matches!(followed, Followed::Device { .. });
+    if is_device {
         know_scales(&mut reading);
+        senders.report_to(&mut reading);
     }
-    let mut following = Following::default();
     let mut interruption = Interruption::hold()?;
     let mut code;
     let begun = clock::now();
@@ -78,6 +113,9 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             break;
         }
         if now >= end.map_or(due, |end| end.min(due)) {
+            if is_device {
+                senders.report_to(&mut reading);
+            }
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
             if !print(&flows, (last, now.since(begun), is_first), followed.lost(), arguments)? {
@@ -95,11 +133,11 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         })?;
     }
     let mut report = reading.report(None);
-    if matches!(followed, Followed::Device { .. })
-        && let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP)
-    {
+    if is_device && let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP) {
         let time = clock::now().since(begun).as_secs_f64();
-        *remark = format!("no TCP packets passed {} in {time:.1} s", what.shown());
+        let any = what == Path::new(ALL_DEVICES);
+        let device = if any { "any device".to_owned() } else { what.shown().to_string() };
+        *remark = format!("no TCP packets passed {device} in {time:.1} s");
     }
     if arguments.json {
         out!("{}", serde_json::to_string(&report)?);
@@ -142,7 +180,7 @@ fn print(
 
 fn heading() -> String {
     format!(
-        "{:<END_WIDTH$} {:<END_WIDTH$} {:>8} {:>7}  limited by",
+        "{:<END_WIDTH$} {:<END_WIDTH$} {:>7} {:>6}  limited by",
         "source", "destination", "Mbit/s", "RTT ms"
     )
 }
@@ -151,7 +189,7 @@ fn heading() -> String {
 fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     let mut lines: Vec<String> = flows.iter().take(rows).map(line).collect();
     if lines.is_empty() {
-        lines.push("no connections".to_owned());
+        lines.push("no TCP packets yet".to_owned());
     }
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
@@ -176,7 +214,7 @@ fn line(flow: &RecentFlow) -> String {
     };
     let [source, destination] =
         [flow.source, flow.destination].map(|end| show::end(end, END_WIDTH));
-    format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {rate:>8} {rtt:>7}  {limit}")
+    format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {rate:>7} {rtt:>6}  {limit}")
 }
 
 #[cfg(test)]
@@ -204,6 +242,19 @@ mod tests {
         let words =
             |flow: &RecentFlow| line(flow).split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
         assert_eq!(words(&flow), "- - -");
+        // The longest row fills the 80 columns.
+        let end = std::net::SocketAddr::from(([192, 168, 100, 100], 65_535));
+        let (rate, rtt) = (Some(9.99999e9), Some(9.9999));
+        let long = RecentFlow {
+            source: end,
+            destination: end,
+            goodput_bps: rate,
+            rtt_s: rtt,
+            share_of_time: 1.0,
+            brief: Class::WaitingForPeer.brief(),
+            ..flow.clone()
+        };
+        assert_eq!(line(&long).chars().count(), 80, "{}", line(&long));
         let goodput_bps = Some(0.0);
         let later = RecentFlow { share_of_time: 0.5, brief: "idle", goodput_bps, ..flow };
         assert_eq!(words(&later), "0.00 - 50 % idle");

@@ -19,7 +19,7 @@ use sweetspot_units::{Duration, Time};
 pub const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The name for all devices together, as in tcpdump.
-const ALL_DEVICES: &str = "any";
+pub const ALL_DEVICES: &str = "any";
 
 /// The source of packets.
 pub enum Followed {

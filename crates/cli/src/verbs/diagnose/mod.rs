@@ -74,7 +74,8 @@ Classes in JSON (class, cause, limits), and their names in the text:
   receiver_window       receiver's window
   receiver_application  receiver's application: it leaves data unread
   sender_window         sender's buffer
-  bandwidth             path at capacity
+  bandwidth             path at capacity; \"link or pacing\" if a link or a
+                        pacing sender may space the segments evenly
   application           application: the sending one has nothing to send
   waiting_for_peer      waiting for the peer: its next request or answer, or a
                         \"window above TCP\" of its protocol

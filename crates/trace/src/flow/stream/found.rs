@@ -2,7 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::Stream;
+use super::{SenderReport, Stream};
 use crate::Histogram;
 use crate::flow::accounts::{Accounts, Span};
 use crate::flow::counts::Counts;
@@ -153,6 +153,11 @@ impl Stream {
     /// Whether at least a hundred full segments passed the capture point evenly spaced.
     pub fn is_even(&self) -> bool {
         self.spacing.is_even(SPACED * self.mss())
+    }
+
+    /// The report of the sender's kernel, if there was one.
+    pub fn reported(&self) -> SenderReport {
+        self.reported
     }
 
     /// The rate at which pieces of different sizes passed the capture point, if each took a time proportional to its bytes. Needs

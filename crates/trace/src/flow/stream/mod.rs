@@ -5,6 +5,7 @@ mod found;
 mod hearing;
 mod joining;
 mod pause;
+mod reported;
 mod sending;
 
 use std::collections::VecDeque;
@@ -13,6 +14,7 @@ use sweetspot_units::{Duration, Time};
 
 use self::beginning::Beginning;
 use self::bounds::Bounds;
+pub use self::reported::SenderReport;
 use super::accounts::Hold;
 use super::ack::Ack;
 use super::counts::Counts;
@@ -115,6 +117,7 @@ pub struct Stream {
     drained: bool,
     /// The sender has sent a FIN.
     finished: bool,
+    reported: SenderReport,
     counts: Counts,
 }
 
@@ -142,6 +145,11 @@ impl Stream {
     /// The receiver's window can be known, although the handshake is not in the capture.
     pub(super) fn know_window(&mut self) {
         self.counts.window_known = true;
+    }
+
+    /// The sender's kernel reports on its data.
+    pub(super) fn know_sender(&mut self, report: SenderReport) {
+        self.reported = report;
     }
 
     /// Advances the time to `now`: acknowledgements that have reached the sender by then take effect.
