@@ -74,6 +74,8 @@ pub fn with_guardian(
                 thread::Builder::new().spawn_scoped(scope, move || guard(reader))?;
                 supervisor.wait_for(worker)
             });
+            // The worker's exit code counts. The supervisor would otherwise unblock pending signals.
+            signals::ignore_further();
             drop(alive);
             code
         }

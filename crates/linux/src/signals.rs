@@ -162,6 +162,11 @@ pub(crate) fn end(code: u8) -> ! {
     unsafe { libc::_exit(i32::from(code)) }
 }
 
+/// Ignores the signals that ask this process to end, also those that are pending: the first request decided how it ends.
+pub fn ignore_further() {
+    ENDING.into_iter().for_each(ignore);
+}
+
 pub(crate) fn ignore(signal: i32) {
     // SAFETY: ignoring a signal installs no handler.
     unsafe { libc::signal(signal, libc::SIG_IGN) };

@@ -64,6 +64,10 @@ pub fn steer_with<S: Scope>(
             next_publication = now + METRICS_INTERVAL;
             revise(tuner);
             // A policy that starts or ends a dry run has lifted all limits of the previous mode.
+        if now >= next_reading {
+            next_reading = now + READING_INTERVAL;
+            tuner.readings().for_each(|reading| journal.read(reading));
+        }
             report_events(tuner, journal);
             journal.rehearse(tuner.is_dry_run());
             journal.publish(|| tuner.snapshot());
