@@ -26,6 +26,8 @@ pub struct Process {
     pub uid: u32,
     /// When it started, in clock ticks since boot. Process ID and start time together are unique.
     pub started: u64,
+    /// Whether it is a thread of the kernel, which has no descriptors.
+    pub is_kernel: bool,
 }
 
 /// The inode of the PID namespace in which these process IDs are valid.
@@ -66,16 +68,21 @@ impl Process {
     }
 }
 
-/// Parses fields 1, 2, 4 and 22 of /proc/PID/stat (proc(5)). The name is in parentheses and may itself contain some.
+/// PF_KTHREAD of the kernel's include/linux/sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+/// Parses fields 1, 2, 4, 9 and 22 of /proc/PID/stat (proc(5)). The name is in parentheses and may itself contain some.
 fn parse(pid: u32, uid: u32, stat: &str) -> Option<Process> {
     let (head, tail) = stat.rsplit_once(')')?;
     let (_, name) = head.split_once('(')?;
     let mut words = tail.split_whitespace();
     let parent = words.nth(1)?.parse().ok()?;
-    let started = words.nth(17)?.parse().ok()?;
+    let flags: u64 = words.nth(4)?.parse().ok()?;
+    let started = words.nth(12)?.parse().ok()?;
     let shown = |c: char| matches!(c, ' '..='~') || c.is_alphanumeric();
     let name = name.chars().map(|c| if shown(c) { c } else { '?' }).collect();
-    Some(Process { pid, parent, name, uid, started })
+    let is_kernel = flags & KERNEL_THREAD != 0;
+    Some(Process { pid, parent, name, uid, started, is_kernel })
 }
 
 /// The process IDs of `root` and all its descendants, in ascending order; processes that end in the meantime may be
@@ -176,6 +183,10 @@ mod tests {
         let process = parse(42, 0, stat).unwrap();
         assert_eq!((process.name.as_str(), process.parent), ("a) b (c", 7));
         assert_eq!(process.started, 12345);
+        assert!(!process.is_kernel);
+        // The flags of kthreadd on Linux 6.18.
+        let stat = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0";
+        assert!(parse(2, 0, stat).unwrap().is_kernel);
         assert_eq!(parse(42, 0, "42 (a"), None);
         assert_eq!(parse(42, 0, ""), None);
     }

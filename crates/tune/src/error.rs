@@ -45,6 +45,16 @@ pub enum TuneError {
         /// The process ID.
         pid: u32,
     },
+    /// The process is a thread of the kernel.
+    #[error(
+        "PID {pid} ({name}) is a kernel thread and has no connections; `sweetspot top` lists the processes that have some"
+    )]
+    KernelThread {
+        /// The process ID.
+        pid: u32,
+        /// The thread's name.
+        name: String,
+    },
     /// The kernel's connection table cannot be read.
     #[error(
         "cannot list this host's connections: {source}; the kernel needs CONFIG_INET_DIAG \
