@@ -1,3 +1,5 @@
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use sweetspot_linux::clock;
@@ -198,7 +200,42 @@ fn a_request_to_end_reaches_the_command() {
 }
 
 #[test]
+fn the_first_of_two_requests_to_end_decides_the_exit_code() {
+    for [first, second] in
+        [[Signal::INTERRUPT, Signal::TERMINATE], [Signal::TERMINATE, Signal::INTERRUPT]]
+    {
+        let own = std::process::id().to_string();
+        let mut tuner = Command::new(env!("CARGO_BIN_EXE_sweetspot"))
+            .args(["tune", "attach", "--via", "pidfd", &own])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(tuner.stderr.take().unwrap()).lines();
+        let begun = lines.next().unwrap().unwrap();
+        assert!(begun.contains("watching process"), "{begun}");
+        first.send(tuner.id());
+        second.send(tuner.id());
+        lines.for_each(drop);
+        assert_eq!(tuner.wait().unwrap().code(), Some(0));
+    }
+}
+
+/// A PID namespace may hide the kernel's threads.
+#[test]
+fn a_kernel_thread_has_no_connections() {
+    let Ok(thread) = processes::Process::read(2) else { return };
+    if !thread.is_kernel {
+        return;
+    }
+    let (code, stderr) = sweetspot(&["tune", "attach", "2"]);
+    let expected = format!("PID 2 ({}) is a kernel thread and has no connections", thread.name);
+    assert!(code == Some(1) && stderr.contains(&expected), "{stderr}");
+}
+
+#[test]
 fn what_cannot_be_done_is_said_in_one_line() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
     let scratch = tempfile::tempdir().unwrap();
     let policy = scratch.path().join("policy.toml");
     std::fs::write(&policy, "[[rule]]\ngaol = \"throughput\"\n").unwrap();
@@ -214,6 +251,11 @@ fn what_cannot_be_done_is_said_in_one_line() {
         (
             &["tune", "daemon", "--via", "pidfd", "--cgroup", "x", "--policy", whole],
             "--cgroup needs --via bpf",
+        ),
+        // No line says that metrics are served there.
+        (
+            &["tune", "daemon", "--via", "pidfd", "--policy", whole, "--metrics", &taken],
+            "Address already in use; choose another port",
         ),
         (&["tune", "daemon", "--policy", "/no/such/file"], "/no/such/file: No such file"),
         (

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -90,10 +91,6 @@ pub fn run(arguments: TuneDaemonArguments) -> Ending {
     if inside.is_none() && cgroup.is_some() {
         return Err(UsageError::new("--cgroup needs --via bpf").into());
     }
-    if !arguments.common.is_quiet() {
-        err!("sweetspot: {}", beginning(&arguments, &policy, inside.is_some()));
-    }
-    say_what_has_no_effect(&arguments, &policy, inside.is_some());
     under_guard(inside, 1, |inside, leases, supervisor| {
         guarded(&arguments, policy, inside, leases, supervisor)
     })
@@ -154,58 +151,81 @@ fn say_what_has_no_effect(arguments: &TuneDaemonArguments, policy: &Policy, is_i
 /// The policy's file. It may change while the daemon runs.
 struct PolicyFile<'a> {
     path: &'a Path,
-    /// The file's modification time and length when it was last read; `None` if it did not exist.
-    seen: Option<(SystemTime, u64)>,
-    /// The number of polls in a row since then that did not find the file.
+    /// The file when it was last read; `None` if it was gone since.
+    seen: Option<FileStamp>,
+    /// The policy in force.
+    policy: Policy,
+    /// Whether the last message was that the file does not have this policy.
+    is_astray: bool,
+    /// The number of polls in a row that did not find the file.
     missing: u32,
 }
+
+/// Modification time, length and inode.
+type FileStamp = (SystemTime, u64, u64);
 
 /// While a file is being replaced, at most one poll misses it.
 const MISSING_POLLS: u32 = 2;
 
 impl PolicyFile<'_> {
-    fn new(path: &Path) -> PolicyFile<'_> {
-        PolicyFile { path, seen: stamp(path), missing: 0 }
+    fn new(path: &Path, policy: Policy) -> PolicyFile<'_> {
+        // The first poll reads it: the file may have changed since `policy` was read.
+        PolicyFile { path, seen: None, policy, is_astray: false, missing: 0 }
     }
 
-    /// The new policy, if the file has changed. If it cannot be read, the old policy stays and an error is logged.
-    fn poll(&mut self) -> Option<Policy> {
-        let now = stamp(self.path);
-        if now == self.seen {
-            // The file exists and has not changed.
-            self.missing = 0;
-            return None;
-        }
+    /// The new policy, if it has changed, and the message to log, if any. If the file cannot be read, the old policy stays.
+    fn poll(&mut self) -> (Option<Policy>, Option<String>) {
+        let (now, path) = (stamp(self.path), self.path.shown());
         if now.is_none() {
             self.missing += 1;
-            if self.missing == MISSING_POLLS {
-                let path = self.path.shown();
-                err!("sweetspot: {path} is gone; the previous policy stays in force");
+            let is_gone = self.missing == MISSING_POLLS;
+            self.is_astray |= is_gone;
+            if is_gone {
+                self.seen = None;
             }
-            return None;
+            let words = format!("{path} is gone; the previous policy stays in force");
+            return (None, is_gone.then_some(words));
         }
         self.missing = 0;
+        if now == self.seen {
+            return (None, None);
+        }
         self.seen = now;
         match read(self.path) {
+            Ok(policy) if policy == self.policy => {
+                let is_back = std::mem::take(&mut self.is_astray);
+                let words = format!("{path} has the policy again that stayed in force");
+                (None, is_back.then_some(words))
+            }
             Ok(policy) => {
+                self.is_astray = false;
+                self.policy = policy.clone();
                 let rules = rules(&policy);
-                note!(
-                    "sweetspot: {}: the changed policy is in force, with {rules}",
-                    self.path.shown()
-                );
-                Some(policy)
+                let words = format!("{path}: the changed policy is in force, with {rules}");
+                (Some(policy), Some(words))
             }
             Err(error) => {
-                err!("sweetspot: {error}; the previous policy stays in force");
-                None
+                self.is_astray = true;
+                (None, Some(format!("{error}; the previous policy stays in force")))
             }
         }
+    }
+
+    /// Like [`PolicyFile::poll`], but logs the message.
+    fn reread(&mut self) -> Option<Policy> {
+        let (policy, words) = self.poll();
+        match (words, policy.is_some()) {
+            (Some(words), true) => note!("sweetspot: {words}"),
+            (Some(words), false) => err!("sweetspot: {words}"),
+            (None, _) => {}
+        }
+        policy
     }
 }
 
-fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
+fn stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len()))
+    Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }
 
 /// The reason given for lifting limits when the policy changes.
@@ -225,18 +245,23 @@ fn guarded(
         options.dry_run = asked_for || policy.dry_run;
     };
     follow(&mut options, &policy);
-    let mut file = PolicyFile::new(&arguments.policy);
+    let mut file = PolicyFile::new(&arguments.policy, policy.clone());
     let place = arguments.cgroup.iter().map(|name| format!(" in {name}")).collect::<String>();
     let (owner, is_inside) = (format!("any process{place}"), inside.is_some());
     let watched = Watched { owner, is_inside, is_host: true, is_asked_for: true };
     let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
+    // The metrics are served from here on.
+    if !arguments.common.is_quiet() {
+        err!("sweetspot: {}", beginning(arguments, &policy, is_inside));
+    }
+    say_what_has_no_effect(arguments, &policy, is_inside);
     let until = Until::Signal;
     let code = match inside {
         Some(inside) => {
             let scope = inside.scope(Chosen::ByPolicy(policy));
             let mut tuner = Tuner::new(scope, options, leases);
             let mut revise = |tuner: &mut Tuner<KernelScope>| {
-                let Some(policy) = file.poll() else { return };
+                let Some(policy) = file.reread() else { return };
                 say_what_has_no_effect(arguments, &policy, true);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
@@ -250,7 +275,7 @@ fn guarded(
             let mut tuner =
                 Tuner::new(HostScope::new(policy, arguments.common.sends())?, options, leases);
             let mut revise = |tuner: &mut Tuner<HostScope>| {
-                let Some(policy) = file.poll() else { return };
+                let Some(policy) = file.reread() else { return };
                 say_what_has_no_effect(arguments, &policy, false);
                 tuner.begin_anew(CHANGED, |scope, options| {
                     follow(options, &policy);
@@ -261,4 +286,54 @@ fn guarded(
         }
     };
     Ok(code?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_of_the_policy_file_is_reported_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("policy.toml");
+        let [one, two] = ["", "\n[[rule]]\ngoal = \"throughput\""]
+            .map(|more| format!("[[rule]]\nports = [443]\ngoal = \"leave\"{more}\n"));
+        // A new file has a new inode, whatever the resolution of its time.
+        let write = |text: &str| {
+            let other = folder.path().join("other");
+            fs::write(&other, text).unwrap();
+            fs::rename(other, &path).unwrap();
+        };
+        write(&one);
+        let mut file = PolicyFile::new(&path, read(&path).unwrap());
+        // Polls often; returns the messages, and whether there is a new policy.
+        let mut polls = || {
+            let polls: Vec<_> = (0..5).map(|_| file.poll()).collect();
+            let is_new = polls.iter().any(|(policy, _)| policy.is_some());
+            let words: Vec<String> = polls.into_iter().filter_map(|(_, words)| words).collect();
+            (words, is_new)
+        };
+        let told = |(words, is_new): (Vec<String>, bool), expected: &str, is_new_policy| {
+            assert!(matches!(&words[..], [only] if only.contains(expected)), "{words:?}");
+            assert_eq!(is_new, is_new_policy, "{expected}");
+        };
+        let nothing = (Vec::new(), false);
+        assert_eq!(polls(), nothing);
+        // The same policy in a new file.
+        write(&one);
+        assert_eq!(polls(), nothing);
+        write("");
+        told(polls(), "it has no [[rule]]", false);
+        fs::remove_file(&path).unwrap();
+        told(polls(), "is gone", false);
+        write(&one);
+        told(polls(), "has the policy again", false);
+        let aside = folder.path().join("aside");
+        fs::rename(&path, &aside).unwrap();
+        told(polls(), "is gone", false);
+        fs::rename(&aside, &path).unwrap();
+        told(polls(), "has the policy again", false);
+        write(&two);
+        told(polls(), "the changed policy is in force, with 2 rules", true);
+    }
 }
