@@ -20,9 +20,9 @@ pub enum Untunable {
         /// The number of such processes.
         processes: usize,
     },
-    /// Another tuner limits a connection, too.
+    /// Another tuner tunes a connection, too.
     #[error(
-        "another tuner also limits {program}[{pid}], and each overwrites the other's limits; end one of them, or give \
+        "another tuner also tunes {program}[{pid}], and each overwrites the other's limits; end one of them, or give \
          them different connections"
     )]
     OtherTuner {

@@ -10,7 +10,7 @@ use crate::TuneError;
 use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
 use crate::lease::AppliedLimit;
-use crate::leftovers::{held_window, recorded_window};
+use crate::leftovers::is_recorded;
 use crate::sample::{self, Seen};
 
 /// The mechanism that samples and limits a connection.
@@ -41,13 +41,17 @@ impl Handle {
         }
     }
 
-    /// Whether another tuner holds its window, as far as this user can find out. Only one at a time is inside the kernel.
+    /// Whether another tuner tunes its window, as far as this user can find out. Only one at a time is inside the kernel.
     pub fn is_held_by_tuner(&self) -> bool {
         match self {
-            Handle::Borrowed(socket, _) => held_window(socket.inode(), socket.cookie()).is_some(),
+            Handle::Borrowed(socket, _) => {
+                let cookie = socket.cookie();
+                is_recorded(Some(socket.inode()), cookie)
+                    || sweetspot_kernel::held_window(cookie).is_some()
+            }
             Handle::InKernel(connection) => {
                 let inode = connection.latest().and_then(|record| record.inode);
-                inode.is_some_and(|inode| recorded_window(inode, connection.cookie()).is_some())
+                is_recorded(inode, connection.cookie())
             }
         }
     }

@@ -63,6 +63,14 @@ pub fn window_in(lines: File, inode: u64, cookie: u64) -> Option<Bytes> {
     }
 }
 
+/// Whether these lines have a limit on the window of the socket with this cookie, perhaps lifted for now. Without an `inode` it is
+/// not known.
+pub fn has_lease_in(lines: File, inode: Option<u64>, cookie: u64) -> bool {
+    let held = HeldLeases::read(lines);
+    let lease = held.0.get(&cookie).filter(|lease| lease.window.is_some());
+    lease.is_some_and(|lease| inode.is_none_or(|inode| inode == lease.inode))
+}
+
 /// Lifts every limit that these lines set and did not release. Returns the number of connections.
 pub fn lift_all(lines: File) -> usize {
     let held = HeldLeases::read(lines);
@@ -201,6 +209,25 @@ mod tests {
         assert_eq!(held("+ window:9000:-:-:-:- 10 99 1234 78\n+ pace:8000 10 99 1235 77\n"), None);
         // The limit is no lower than the clamp without a tuner.
         assert_eq!(held("+ window:50003:-:50003:-:- 10 99 1235 78\n"), None);
+    }
+
+    #[test]
+    fn a_tuner_that_lifted_its_limit_for_now_still_has_a_lease() {
+        let has_lease = |lines: &str, inode| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(lines.as_bytes()).unwrap();
+            file.rewind().unwrap();
+            has_lease_in(file, inode, 78)
+        };
+        for window in ["9000:-:50003:-:-", "50003:-:50003:-:-", "-:-:-:-:-"] {
+            let taken = format!("+ window:{window} 10 99 1235 78\n");
+            assert!(has_lease(&taken, Some(1235)) && has_lease(&taken, None));
+            assert!(!has_lease(&taken, Some(1234)));
+            assert!(!has_lease(&format!("{taken}- 78\n"), None));
+        }
+        // A pacing rate, and another socket.
+        assert!(!has_lease("+ pace:8000 10 99 1235 78\n", None));
+        assert!(!has_lease("+ window:9000:-:-:-:- 10 99 1235 77\n", None));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use sweetspot_linux::file;
 use sweetspot_units::Bytes;
 
-use crate::lease::{lift_all, window_in};
+use crate::lease::{has_lease_in, lift_all, window_in};
 
 /// The beginning of the records' names; the tuner's process ID follows.
 const PREFIX: &str = "limits-";
@@ -116,14 +116,27 @@ pub fn held_window(inode: u64, cookie: u64) -> Option<Bytes> {
 }
 
 /// The limit by the records of tuners via pidfd alone.
-pub fn recorded_window(inode: u64, cookie: u64) -> Option<Bytes> {
-    let user = fs::metadata("/proc/self").ok()?.uid();
-    let of_unit = (user == 0).then(|| PathBuf::from(OF_UNIT));
-    let entries = own_place(user).into_iter().chain(of_unit).filter_map(|it| fs::read_dir(it).ok());
-    let mut files = entries.flatten().flatten().filter(names_record).filter_map(|entry| {
-        File::options().read(true).custom_flags(file::NO_FOLLOW).open(entry.path()).ok()
+fn recorded_window(inode: u64, cookie: u64) -> Option<Bytes> {
+    records().find_map(|lines| window_in(lines, inode, cookie))
+}
+
+/// Whether a tuner via pidfd tunes the window of this socket, by the records. A tuner that lifted its limit for now keeps its line.
+/// Without an `inode` it is not known.
+pub fn is_recorded(inode: Option<u64>, cookie: u64) -> bool {
+    records().any(|lines| has_lease_in(lines, inode, cookie))
+}
+
+/// The records that this user may read.
+fn records() -> impl Iterator<Item = File> {
+    let places = fs::metadata("/proc/self").ok().map(|own| own.uid());
+    let places = places.into_iter().flat_map(|user| {
+        let of_unit = (user == 0).then(|| PathBuf::from(OF_UNIT));
+        own_place(user).into_iter().chain(of_unit)
     });
-    files.find_map(|lines| window_in(lines, inode, cookie))
+    let entries = places.filter_map(|it| fs::read_dir(it).ok()).flatten().flatten();
+    entries.filter(names_record).filter_map(|entry| {
+        File::options().read(true).custom_flags(file::NO_FOLLOW).open(entry.path()).ok()
+    })
 }
 
 /// Where packaging/sweetspot-tune.service keeps its records.

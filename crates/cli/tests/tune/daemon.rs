@@ -1,14 +1,16 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use sweetspot_linux::live::LiveSocket;
 use sweetspot_linux::processes::Process;
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::Bytes;
 
-use crate::download::{clamp, wait_for};
+use crate::download::{Server, clamp, client, wait_for};
 use crate::emulated::{Emulated, SENDS, connection};
+use crate::inside::{OwnCgroup, possible};
 
 /// One BDP is 500 kB, more than the memory that the policy allows.
 const PATH: &str = "rate=100Mbit/s rtt=40ms buffer=500kB";
@@ -190,5 +192,40 @@ fn a_second_tuner_of_a_connection_says_so_once() {
     let Some(_emulated) = Emulated::start(PATH, &line) else { return };
     let told = || fs::read_to_string(scratch.path().join("messages")).unwrap_or_default();
     wait_for("a second limit", || told().contains("limited, window").then_some(()));
-    assert_eq!(told().matches("another tuner also limits wanted[").count(), 1, "{}", told());
+    assert_eq!(told().matches("another tuner also tunes wanted[").count(), 1, "{}", told());
+}
+
+/// A tuner via pidfd limits a download; one via bpf begins to limit it, too.
+#[test]
+fn a_tuner_inside_the_kernel_names_one_outside() {
+    if !possible() {
+        return;
+    }
+    let (scratch, cgroup, server) =
+        (tempfile::tempdir().unwrap(), OwnCgroup::make(), Server::start());
+    let [python, words @ ..] = client(server.port);
+    let mut download = Command::new(python);
+    download.args(words).stdout(Stdio::null());
+    cgroup.0.enter_on_exec(&mut download).unwrap();
+    let mut download = download.spawn().unwrap();
+    let attach = |via: &str| {
+        let mut tuner = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        tuner.args(["tune", "attach", "--via", via]).arg(download.id().to_string());
+        tuner.env("RUNTIME_DIRECTORY", scratch.path());
+        tuner.stderr(fs::File::create(scratch.path().join(via)).unwrap()).spawn().unwrap()
+    };
+    let says = |via: &str, words: &str| {
+        let told = || fs::read_to_string(scratch.path().join(via)).unwrap();
+        wait_for(words, || told().contains(words).then_some(()));
+    };
+    let first = attach("pidfd");
+    says("pidfd", "limited, window");
+    let second = attach("bpf");
+    says("bpf", "another tuner also tunes ");
+    for mut tuner in [second, first] {
+        Signal::TERMINATE.send(tuner.id());
+        assert!(tuner.wait().unwrap().success());
+    }
+    server.stop();
+    download.wait().unwrap();
 }
