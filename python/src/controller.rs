@@ -303,7 +303,7 @@ const CHOICES: [(&str, CongestionChoice); 3] = [
     ("bbr", CongestionChoice::Bbr),
 ];
 
-const REASONS: [(&str, Reason); 18] = [
+const REASONS: [(&str, Reason); 19] = [
     ("capacity-known", Reason::CapacityKnown),
     ("path-remembered", Reason::PathRemembered),
     ("capacity-unclear", Reason::CapacityUnclear),
@@ -322,4 +322,5 @@ const REASONS: [(&str, Reason); 18] = [
     ("trial-paid", Reason::TrialPaid),
     ("trial-failed", Reason::TrialFailed),
     ("ended", Reason::Ended),
+    ("queue-gone", Reason::QueueGone),
 ];

@@ -41,6 +41,7 @@ Reason: TypeAlias = Literal[
     "trial-paid",
     "trial-failed",
     "ended",
+    "queue-gone",
 ]
 """The reason for a controller's change of state."""
 

@@ -120,7 +120,7 @@ pub const PHASES: [(SizingPhase, &str); 7] = [
 ];
 
 /// Every reason with its text; a reason's number is its index plus one.
-pub const REASONS: [(Reason, &str); 18] = [
+pub const REASONS: [(Reason, &str); 19] = [
     (Reason::CapacityKnown, "the path's capacity is known\0"),
     (Reason::PathRemembered, "the path is remembered from the last transfer\0"),
     (Reason::CapacityUnclear, "measurements of the capacity disagree\0"),
@@ -139,6 +139,7 @@ pub const REASONS: [(Reason, &str); 18] = [
     (Reason::TrialPaid, "a smaller window did not lower the rate\0"),
     (Reason::TrialFailed, "a smaller window lowered the rate\0"),
     (Reason::Ended, "the transfer is over\0"),
+    (Reason::QueueGone, "the queue of cross traffic is gone\0"),
 ];
 
 /// Every limiting factor with its name; a factor's number is its index.
@@ -160,7 +161,7 @@ pub const LIMITS: [(Class, &str); 14] = [
 ];
 
 /// Every kind of event with its name; a kind's number is its index.
-pub const EVENTS: [(EventKind, &str); 10] = [
+pub const EVENTS: [(EventKind, &str); 11] = [
     (EventKind::Taken, "taken\0"),
     (EventKind::Held, "held\0"),
     (EventKind::Reopened, "reopened\0"),
@@ -171,6 +172,7 @@ pub const EVENTS: [(EventKind, &str); 10] = [
     (EventKind::Gone, "gone\0"),
     (EventKind::Advised, "advised\0"),
     (EventKind::Switched, "switched\0"),
+    (EventKind::Yielded, "yielded\0"),
 ];
 
 /// The index of `value` in a table; 0 if the table does not contain it.

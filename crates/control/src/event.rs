@@ -20,7 +20,7 @@ pub struct TuneEvent {
     pub why: String,
     /// The change, and the kernel's report after it.
     pub change: AppliedChange,
-    /// The receive rate of the path group, or the send rate of the connection.
+    /// The rate at which the connection receives, or sends if its upload is paced.
     pub rate: Rate,
     /// The latest RTT, and the min RTT if known.
     pub rtt: (Duration, Option<Duration>),
@@ -82,10 +82,12 @@ pub enum TuneEventKind {
     Taken,
     /// The window or pacing rate was set to the path's capacity.
     Held,
-    /// An upload's pacing rate increases again.
+    /// An upload's pacing rate increases again, or a window that yielded.
     Reopened,
     /// The window or pacing rate was reduced.
     Tightened,
+    /// A less-than-best-effort transfer makes way for cross traffic.
+    Yielded,
     /// The limit was lifted because it does not help.
     LetGo,
     /// All limits were lifted because tuning ends.
@@ -106,11 +108,12 @@ pub enum TuneEventKind {
 
 impl TuneEventKind {
     /// All kinds.
-    pub const ALL: [TuneEventKind; 12] = [
+    pub const ALL: [TuneEventKind; 13] = [
         TuneEventKind::Taken,
         TuneEventKind::Held,
         TuneEventKind::Reopened,
         TuneEventKind::Tightened,
+        TuneEventKind::Yielded,
         TuneEventKind::LetGo,
         TuneEventKind::Lifted,
         TuneEventKind::Refused,
@@ -128,6 +131,7 @@ impl TuneEventKind {
             TuneEventKind::Held => "held",
             TuneEventKind::Reopened => "reopened",
             TuneEventKind::Tightened => "tightened",
+            TuneEventKind::Yielded => "yielded",
             TuneEventKind::LetGo => "let_go",
             TuneEventKind::Lifted => "lifted",
             TuneEventKind::Refused => "refused",
@@ -139,6 +143,11 @@ impl TuneEventKind {
         }
     }
 
+    /// Whether a limit begins to have an effect.
+    pub fn reduces(self) -> bool {
+        matches!(self, TuneEventKind::Held | TuneEventKind::Tightened | TuneEventKind::Yielded)
+    }
+
     /// The kind in words, for a line that users read.
     pub fn words(self) -> &'static str {
         match self {
@@ -146,6 +155,7 @@ impl TuneEventKind {
             TuneEventKind::Held => "held",
             TuneEventKind::Reopened => "growing again",
             TuneEventKind::Tightened => "reduced",
+            TuneEventKind::Yielded => "yielding",
             TuneEventKind::LetGo => "released",
             TuneEventKind::Lifted => "lifted",
             TuneEventKind::Refused => "cannot be limited",
@@ -286,25 +296,26 @@ impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ConnectionOwner { pid, program, remote, .. } = &self.who;
         write!(f, "{program}[{pid}] {remote}: {}", self.kind.words())?;
+        let is_shown = |changes: bool, has_limit: bool| match self.kind {
+            TuneEventKind::Gone => false,
+            TuneEventKind::Held => changes || has_limit,
+            _ => changes,
+        };
         match self.change {
             AppliedChange::Window { from, to, advertised, .. } => {
-                if from != to && self.kind != TuneEventKind::Gone {
-                    write!(f, ", window {} -> {}", limit(from), limit(to))?;
-                } else if let (TuneEventKind::Held, Some(to)) = (self.kind, to) {
-                    write!(f, ", window {to}")?;
+                // A window yields in many steps, and grows again in many.
+                let is_step = matches!(self.kind, TuneEventKind::Yielded | TuneEventKind::Reopened);
+                let from = if is_step { to } else { from };
+                if is_shown(from != to, to.is_some()) || is_step {
+                    write!(f, ", window {}", change(from, to))?;
                 }
                 if let Some(advertised) = advertised {
                     let effect = if to > Some(advertised) { ", below the limit" } else { "" };
                     write!(f, " (advertised {advertised}{effect})")?;
                 }
             }
-            AppliedChange::Pace { from, to, .. }
-                if from != to && self.kind != TuneEventKind::Gone =>
-            {
-                write!(f, ", pacing rate {} -> {}", limit(from), limit(to))?;
-            }
-            AppliedChange::Pace { to: Some(to), .. } if self.kind == TuneEventKind::Held => {
-                write!(f, ", pacing rate {to}")?;
+            AppliedChange::Pace { from, to, .. } if is_shown(from != to, to.is_some()) => {
+                write!(f, ", pacing rate {}", change(from, to))?;
             }
             AppliedChange::Pace { .. } => {}
             AppliedChange::Congestion { to } => write!(f, ", congestion control {to}")?,
@@ -315,6 +326,12 @@ impl fmt::Display for TuneEvent {
 
 fn limit(limit: Option<impl fmt::Display>) -> String {
     limit.map_or("unlimited".to_owned(), |limit| limit.to_string())
+}
+
+/// A change in words; it may be too small to be seen.
+fn change(from: Option<impl fmt::Display>, to: Option<impl fmt::Display>) -> String {
+    let (from, to) = (limit(from), limit(to));
+    if from == to { to } else { format!("{from} -> {to}") }
 }
 
 #[cfg(test)]
@@ -366,6 +383,17 @@ mod tests {
     }
 
     #[test]
+    fn a_change_has_one_value_if_it_is_too_small_to_be_seen_or_one_of_many_steps() {
+        let [from, to] = [94_000_000, 94_000_100].map(|r| Some(Rate::from_bits_per_second(r)));
+        let pace = event(AppliedChange::Pace { from, to, kernel: to }).to_string();
+        assert_eq!(pace, "rsync[7] 192.0.2.2:873: held, pacing rate 94 Mbit/s: its queue is gone");
+        let [from, to] = [90_000, 9_000].map(|bytes| Some(Bytes::new(bytes)));
+        let window = event(AppliedChange::Window { from, to, clamp: None, advertised: None });
+        let yielding = TuneEvent { kind: TuneEventKind::Yielded, ..window }.to_string();
+        assert_eq!(yielding, "rsync[7] 192.0.2.2:873: yielding, window 9 kB: its queue is gone");
+    }
+
+    #[test]
     fn the_end_of_a_paced_upload_names_no_window() {
         let from = Some(Rate::from_mbit_per_second(94));
         let change = AppliedChange::Pace { from, to: None, kernel: None };
@@ -405,12 +433,8 @@ mod tests {
             assert_eq!(window(kind, to), words);
         }
         assert!(window(TuneEventKind::Gone, None).contains(": closed (advertised 2 MB): why"));
-        let change = AppliedChange::Window {
-            from: Some(Bytes::new(900_000)),
-            to,
-            clamp: None,
-            advertised: None,
-        };
+        let from = Some(Bytes::new(900_000));
+        let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
         let reduced = TuneEvent { kind: TuneEventKind::Tightened, ..event(change) }.conditional();
         assert!(reduced.contains("would reduce its window from 900 kB to 500 kB:"), "{reduced}");
     }

@@ -17,22 +17,27 @@ pub struct TuneSummary {
     dropped: usize,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct TunedConnection {
     cookie: u64,
     name: String,
     limited: Span,
+    reduced: Span,
+    yielded: Span,
     held: Span,
     /// The connection's last limit, in words.
     last: Option<String>,
-    /// Before its first reduction or hold.
+    /// At its first reduction or hold.
     before: Option<Measured>,
-    holds: Holds,
+    /// Before that, and after its limit was lifted.
+    while_free: Readings,
+    /// While reduced, yielding or held.
+    while_bound: Readings,
 }
 
-/// The measurements of a connection's holds: all of them at first, then every second, every fourth and so on.
+/// Measurements at regular times: all of them at first, then every second, every fourth and so on.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Holds {
+struct Readings {
     kept: Vec<Measured>,
     seen: usize,
     /// Of 2^`halvings` measurements, one is kept.
@@ -42,7 +47,7 @@ struct Holds {
 /// The most measurements kept for each connection.
 const MAX_KEPT: usize = 64;
 
-impl Holds {
+impl Readings {
     fn add(&mut self, measured: Measured) {
         if self.seen.is_multiple_of(1 << self.halvings) {
             self.kept.push(measured);
@@ -69,7 +74,7 @@ impl Holds {
     }
 }
 
-/// The rate and the RTT of an event, or the medians of several.
+/// A rate and an RTT, or the medians of several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Measured {
     rate: Rate,
@@ -77,38 +82,91 @@ struct Measured {
 }
 
 impl Measured {
-    /// `None` if the event came before the first measurement, or while nothing moved.
-    fn of(event: &TuneEvent) -> Option<Measured> {
-        let (rate, (rtt, _)) = (event.rate, event.rtt);
+    /// `None` before the first measurement, or while nothing moves.
+    fn of(rate: Rate, rtt: Duration) -> Option<Measured> {
         (rate > Rate::ZERO && rtt > Duration::ZERO).then_some(Measured { rate, rtt })
     }
 }
 
 impl TunedConnection {
-    fn measure(&mut self, event: &TuneEvent) {
+    /// Handles an event that leaves it with a limit or without one.
+    fn handle(&mut self, event: &TuneEvent, has_limit: bool) {
+        let (kind, at) = (event.kind, event.wall_s);
         // A download is limited far above its need at first, an upload at once.
-        let has_effect = match event.kind {
-            TuneEventKind::Taken => matches!(event.change, AppliedChange::Pace { .. }),
-            kind => matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held),
-        };
+        let is_paced = matches!(event.change, AppliedChange::Pace { .. });
+        let has_effect = kind.reduces() || kind == TuneEventKind::Taken && is_paced;
         if has_effect {
-            self.before = self.before.or(Measured::of(event));
+            self.before = self.before.or(Measured::of(event.rate, event.rtt.0));
         }
-        if event.kind == TuneEventKind::Held {
-            Measured::of(event).into_iter().for_each(|measured| self.holds.add(measured));
+        match kind {
+            TuneEventKind::Advised | TuneEventKind::Switched | TuneEventKind::NotLimited => {}
+            TuneEventKind::Adjusted => self.limited.set(has_limit, at),
+            TuneEventKind::LetGo
+            | TuneEventKind::Lifted
+            | TuneEventKind::Refused
+            | TuneEventKind::Gone => {
+                let spans =
+                    [&mut self.limited, &mut self.reduced, &mut self.yielded, &mut self.held];
+                spans.into_iter().for_each(|span| span.set(false, at));
+            }
+            TuneEventKind::Taken
+            | TuneEventKind::Tightened
+            | TuneEventKind::Yielded
+            | TuneEventKind::Reopened
+            | TuneEventKind::Held => {
+                let (holds, yields) = (kind == TuneEventKind::Held, kind == TuneEventKind::Yielded);
+                self.limited.set(has_limit, at);
+                self.held.set(has_limit && holds, at);
+                self.yielded.set(has_limit && yields, at);
+                self.reduced.set(has_limit && has_effect && !holds && !yields, at);
+            }
         }
     }
 
-    /// The effect on the rate and the RTT, if it was held; otherwise empty.
-    fn effect(&self) -> String {
-        let (Some(before), Some(held)) = (self.before, self.holds.typical()) else {
-            return String::new();
-        };
-        if before == held {
-            return format!(", rate {}, RTT {}", held.rate, held.rtt);
+    /// The effect of tuning until `end_s`, in words.
+    fn words(&self, end_s: f64) -> String {
+        let [limited, reduced, yielded, held] =
+            [self.limited, self.reduced, self.yielded, self.held].map(|span| span.until(end_s));
+        if limited <= 0.0 {
+            return format!("  {}: never limited{}", self.name, self.effect());
         }
-        format!(", rate {} -> {}, RTT {} -> {}", before.rate, held.rate, before.rtt, held.rtt)
+        let mut words = format!("  {}: limited for {}", self.name, seconds(limited));
+        // The trials of a connection that was also held took little of its time.
+        let is_trial = held <= 0.0 && reduced > 0.0;
+        let spans = [(held > 0.0, "held", held), (is_trial, "reduced", reduced)];
+        for (is_shown, what, span) in
+            spans.into_iter().chain([(yielded > 0.0, "yielding", yielded)])
+        {
+            if is_shown {
+                words += &format!(", {what} for {}", seconds(span));
+            }
+        }
+        if held <= 0.0 && yielded <= 0.0 {
+            words += ", never held";
+        }
+        if let Some(last) = &self.last {
+            words += &format!(", last {last}");
+        }
+        words + &self.effect()
     }
+
+    /// The rate and the RTT, from before its first reduction or hold to those since; empty without a measurement.
+    fn effect(&self) -> String {
+        match (self.before, self.while_bound.typical(), self.while_free.typical()) {
+            (Some(before), Some(since), _) if before != since => format!(
+                ", rate {} -> {}, RTT {} -> {}",
+                before.rate, since.rate, before.rtt, since.rtt
+            ),
+            (_, Some(all), _) | (Some(all), None, None) | (_, None, Some(all)) => {
+                format!(", rate {}, RTT {}", all.rate, all.rtt)
+            }
+            (None, None, None) => String::new(),
+        }
+    }
+}
+
+fn seconds(length: f64) -> String {
+    format!("{} s", Significant::<3>(length))
 }
 
 /// The total length of intervals, in seconds.
@@ -131,6 +189,10 @@ impl Span {
         }
     }
 
+    fn is_on(self) -> bool {
+        self.since.is_some()
+    }
+
     /// The total length up to time `end`.
     fn until(self, end: f64) -> f64 {
         self.total + self.since.map_or(0.0, |since| (end - since).max(0.0))
@@ -146,15 +208,9 @@ impl TuneSummary {
         let who = &event.who;
         let known = self.connections.iter_mut().position(|known| known.cookie == who.cookie);
         let at = known.unwrap_or_else(|| {
-            self.connections.push(TunedConnection {
-                cookie: who.cookie,
-                name: format!("{}[{}] {}", who.program, who.pid, who.remote),
-                limited: Span::default(),
-                held: Span::default(),
-                last: None,
-                before: None,
-                holds: Holds::default(),
-            });
+            let name = format!("{}[{}] {}", who.program, who.pid, who.remote);
+            let cookie = who.cookie;
+            self.connections.push(TunedConnection { cookie, name, ..TunedConnection::default() });
             self.connections.len() - 1
         });
         let limit = match event.change {
@@ -168,7 +224,6 @@ impl TuneSummary {
             AppliedChange::Congestion { .. } => return,
         };
         let connection = &mut self.connections[at];
-        connection.measure(event);
         let has_limit = limit.is_some();
         // A trial of a faster pace is no hold.
         let is_trial = matches!(event.change, AppliedChange::Pace { .. })
@@ -176,30 +231,21 @@ impl TuneSummary {
         if !is_trial {
             connection.last = limit.or(connection.last.take());
         }
-        match event.kind {
-            TuneEventKind::Taken | TuneEventKind::Tightened | TuneEventKind::Reopened => {
-                connection.limited.set(has_limit, event.wall_s);
-                connection.held.set(false, event.wall_s);
-            }
-            TuneEventKind::Held => {
-                connection.limited.set(has_limit, event.wall_s);
-                connection.held.set(has_limit, event.wall_s);
-            }
-            TuneEventKind::LetGo
-            | TuneEventKind::Lifted
-            | TuneEventKind::Refused
-            | TuneEventKind::Gone => {
-                connection.limited.set(false, event.wall_s);
-                connection.held.set(false, event.wall_s);
-            }
-            TuneEventKind::Adjusted => connection.limited.set(has_limit, event.wall_s),
-            TuneEventKind::Advised | TuneEventKind::Switched | TuneEventKind::NotLimited => {}
-        }
+        connection.handle(event, has_limit);
         // A daemon sees an unlimited number of connections, so ended ones are not kept.
         if event.kind == TuneEventKind::Gone && at >= MAX_LISTED {
             self.connections.remove(at);
             self.dropped += 1;
         }
+    }
+
+    /// Handles the current rate and RTT of a connection, measured at regular times after its events.
+    pub fn read(&mut self, cookie: u64, rate: Rate, rtt: Duration) {
+        let of = self.connections.iter_mut().find(|known| known.cookie == cookie);
+        let (Some(of), Some(measured)) = (of, Measured::of(rate, rtt)) else { return };
+        let is_bound = [of.held, of.reduced, of.yielded].into_iter().any(Span::is_on);
+        let readings = if is_bound { &mut of.while_bound } else { &mut of.while_free };
+        readings.add(measured);
     }
 
     /// The number of connections that were tuned.
@@ -210,7 +256,6 @@ impl TuneSummary {
     /// The lines of the summary: the time since `begun_s` and the number of connections, then a line per connection; none if no
     /// connection was tuned. Times are seconds on the clock of [`TuneEvent::wall_s`].
     pub fn lines(&self, begun_s: f64, end_s: f64) -> Vec<String> {
-        let seconds = |length: f64| format!("{} s", Significant::<3>(length));
         let took = seconds((end_s - begun_s).max(0.0));
         let count = self.connections();
         let first = match count {
@@ -218,22 +263,9 @@ impl TuneSummary {
             1 => format!("tuned 1 connection in {took}:"),
             _ => format!("tuned {count} connections in {took}:"),
         };
-        let line = |connection: &TunedConnection| {
-            let [limited, held] =
-                [connection.limited, connection.held].map(|span| span.until(end_s));
-            let what = match (limited > 0.0, held > 0.0) {
-                (false, _) => "never limited".to_owned(),
-                (true, false) => format!("limited for {}, never held", seconds(limited)),
-                (true, true) => {
-                    format!("limited for {}, held for {}", seconds(limited), seconds(held))
-                }
-            };
-            let last = connection.last.as_ref().filter(|_| limited > 0.0);
-            let last = last.map_or(String::new(), |last| format!(", last {last}"));
-            format!("  {}: {what}{last}{}", connection.name, connection.effect())
-        };
         let mut lines = vec![first];
-        lines.extend(self.connections.iter().take(MAX_LISTED).map(line));
+        let listed = self.connections.iter().take(MAX_LISTED);
+        lines.extend(listed.map(|connection| connection.words(end_s)));
         if count > MAX_LISTED {
             lines.push(format!("  and {} more", count - MAX_LISTED));
         }
@@ -321,34 +353,77 @@ mod tests {
         assert_eq!(summary.lines(100.0, 110.0), expected);
     }
 
+    /// The effect in the summary of these steps: an event or none, then readings of the rate and the RTT.
+    fn effect(steps: &[(Option<TuneEventKind>, &[(u64, u64)])]) -> String {
+        let mut summary = TuneSummary::default();
+        let measured = |(mbit, ms)| (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
+        for (kind, readings) in steps {
+            if let Some(kind) = kind {
+                // At each event, 47 Mbit/s and 124 ms.
+                let (rate, rtt) = measured((47, 124));
+                let event = event(1, 1.0, *kind, Some(500_000));
+                summary.add(&TuneEvent { rate, rtt: (rtt, None), ..event });
+            }
+            for reading in *readings {
+                let (rate, rtt) = measured(*reading);
+                summary.read(1, rate, rtt);
+            }
+        }
+        let line = summary.lines(0.0, 2.0).remove(1);
+        line.split_once("last window 500 kB").unwrap().1.to_owned()
+    }
+
     #[test]
     fn a_held_connection_has_its_rate_and_rtt_before_and_since() {
-        let measured = |kind, mbit, ms| TuneEvent {
-            rate: Rate::from_mbit_per_second(mbit),
-            rtt: (Duration::from_millis(ms), None),
-            ..event(1, 1.0, kind, Some(500_000))
-        };
-        let effect = |events: &[TuneEvent]| {
+        use TuneEventKind::{Held, Taken, Tightened};
+        let before = (Some(Taken), &[(40, 80)][..]);
+        let trial = (Some(Tightened), &[(30, 60)][..]);
+        // The queue drains; the median is one of three equal readings among five.
+        let held = (Some(Held), &[(20, 90), (49, 41), (49, 41), (49, 41)][..]);
+        let expected = ", rate 47 Mbit/s -> 49 Mbit/s, RTT 124 ms -> 41 ms";
+        assert_eq!(effect(&[before, trial, held]), expected);
+        // The end of a transfer drains: of a hundred readings, the median has its rate.
+        let many = [vec![(48, 41); 99], vec![(17, 41)]].concat();
+        let expected = ", rate 47 Mbit/s -> 48 Mbit/s, RTT 124 ms -> 41 ms";
+        assert_eq!(effect(&[before, (Some(Held), &many)]), expected);
+        assert_eq!(effect(&[before, (Some(Held), &[(47, 124)])]), ", rate 47 Mbit/s, RTT 124 ms");
+    }
+
+    #[test]
+    fn a_connection_that_was_never_held_has_its_rate_and_rtt_too() {
+        use TuneEventKind::{Taken, Tightened};
+        let free = (Some(Taken), &[(40, 80), (45, 90), (45, 90)][..]);
+        assert_eq!(effect(&[free]), ", rate 45 Mbit/s, RTT 90 ms");
+        let trial = (Some(Tightened), &[(46, 43)][..]);
+        let expected = ", rate 47 Mbit/s -> 46 Mbit/s, RTT 124 ms -> 43 ms";
+        assert_eq!(effect(&[free, trial]), expected);
+        // Nothing was read: before a download's first reduction, its events have no typical rate.
+        assert_eq!(effect(&[(Some(Taken), &[])]), "");
+        // Nothing moved.
+        assert_eq!(effect(&[(Some(Taken), &[(0, 80)])]), "");
+    }
+
+    #[test]
+    fn the_time_of_a_trial_is_shown_without_a_hold_and_that_of_yielding_always() {
+        use TuneEventKind::{Held, Reopened, Taken, Tightened, Yielded};
+        let words = |kinds: &[TuneEventKind]| {
             let mut summary = TuneSummary::default();
-            events.iter().for_each(|event| summary.add(event));
-            let line = summary.lines(0.0, 2.0).remove(1);
-            line.split_once("last window 500 kB").unwrap().1.to_owned()
+            // One event a second, and the end a second after the last.
+            for (at, kind) in kinds.iter().enumerate() {
+                summary.add(&event(1, at as f64, *kind, Some(500_000)));
+            }
+            let line = summary.lines(0.0, kinds.len() as f64).remove(1);
+            line.split_once("443: ").unwrap().1.to_owned()
         };
-        let taken = measured(TuneEventKind::Taken, 3, 40);
-        let tightened = measured(TuneEventKind::Tightened, 47, 124);
-        let [early, late] =
-            [(48, 60), (49, 41)].map(|(m, ms)| measured(TuneEventKind::Held, m, ms));
-        // The medians of three holds.
-        let all = [taken.clone(), tightened.clone(), early.clone(), late.clone(), late];
-        assert_eq!(effect(&all), ", rate 47 Mbit/s -> 49 Mbit/s, RTT 124 ms -> 41 ms");
-        assert_eq!(effect(&[taken.clone(), early]), ", rate 48 Mbit/s, RTT 60 ms");
-        // A trial without a hold has no known effect.
-        assert_eq!(effect(&[taken.clone(), tightened.clone()]), "");
-        // The end of an upload drains: of a hundred holds, the median has its rate.
-        let mut held = vec![taken, tightened];
-        held.extend(vec![measured(TuneEventKind::Held, 48, 41); 99]);
-        held.push(measured(TuneEventKind::Held, 17, 41));
-        assert_eq!(effect(&held), ", rate 47 Mbit/s -> 48 Mbit/s, RTT 124 ms -> 41 ms");
+        let last = "last window 500 kB";
+        let expected = format!("limited for 3 s, reduced for 2 s, never held, {last}");
+        assert_eq!(words(&[Taken, Tightened, Tightened]), expected);
+        let expected = format!("limited for 3 s, held for 1 s, {last}");
+        assert_eq!(words(&[Taken, Tightened, Held]), expected);
+        let expected = format!("limited for 3 s, yielding for 1 s, {last}");
+        assert_eq!(words(&[Taken, Yielded, Reopened]), expected);
+        let expected = format!("limited for 3 s, held for 1 s, yielding for 1 s, {last}");
+        assert_eq!(words(&[Taken, Held, Yielded]), expected);
     }
 
     #[test]

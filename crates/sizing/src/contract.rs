@@ -417,6 +417,8 @@ pub enum Reason {
     TrialFailed,
     /// The transfer is over.
     Ended,
+    /// The queue of other traffic is gone.
+    QueueGone,
 }
 
 impl fmt::Display for Reason {
@@ -440,6 +442,7 @@ impl fmt::Display for Reason {
             Reason::TrialPaid => "a smaller window did not lower the rate",
             Reason::TrialFailed => "a smaller window lowered the rate",
             Reason::Ended => "the transfer is over",
+            Reason::QueueGone => "the queue of cross traffic is gone",
         })
     }
 }

@@ -1,10 +1,10 @@
 use std::collections::VecDeque;
 
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::linux::INITIAL_SEGMENTS;
 use crate::{
-    Controller, ControllerConfig, EventKind, Input, Needs, Output, SizingEvent, SizingPhase,
+    Controller, ControllerConfig, EventKind, Input, Needs, Output, Reason, SizingEvent, SizingPhase,
 };
 
 /// The target queueing delay (draft-irtf-iccrg-ledbat-plus-plus section 4.1, the default in RFC 9840).
@@ -29,6 +29,10 @@ const SLOWDOWN_ROUNDS: u32 = 2;
 /// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
 const BETWEEN_SLOWDOWNS: u64 = 9;
 
+/// If the queue persists while this transfer's rate has fallen to this share, the queue belongs to cross traffic: alone, the
+/// transfer would keep its rate until the queue is gone.
+const YIELDED_SHARE: f64 = 0.5;
+
 const SHORTEST_ROUND: Duration = Duration::from_millis(10);
 
 /// rLEDBAT (RFC 9840): a less-than-best-effort receiver. On an idle path it grows like other transfers. It shrinks as soon as
@@ -48,7 +52,22 @@ pub struct Rledbat {
     /// The longest queueing delay of a round with losses, if `is_background`.
     full: Option<Duration>,
     round_ends: Option<Time>,
+    round_began: Time,
+    /// Payload read in this round.
+    arrived: Bytes,
+    pressure: Pressure,
     outputs: VecDeque<Output>,
+}
+
+/// The queue above the target, as reported by events. Each rate is the transfer's own when the queue last reached the target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Pressure {
+    /// None so far, or a queue of cross traffic has ended.
+    None(Option<Rate>),
+    /// A queue that may be this transfer's own; without a rate while it is shorter.
+    Queue(Option<Rate>),
+    /// A queue of cross traffic, to which it yields.
+    Cross(Rate),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,6 +95,9 @@ impl Rledbat {
             is_background: false,
             full: None,
             round_ends: None,
+            round_began: Time::ZERO,
+            arrived: Bytes::ZERO,
+            pressure: Pressure::None(None),
             outputs: VecDeque::new(),
         }
     }
@@ -97,7 +119,7 @@ impl Rledbat {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
-        self.full = None;
+        (self.full, self.arrived, self.pressure) = (None, Bytes::ZERO, Pressure::None(None));
         self.outputs.push_back(Output::Window(None));
     }
 
@@ -115,10 +137,47 @@ impl Rledbat {
         }
     }
 
+    /// Whether a queue above the target is not its own, at this rate. It received `at` when the queue reached the target.
+    fn has_yielded(&self, rate: Rate, at: Rate, target: Duration) -> bool {
+        // The smallest window keeps no such queue, except on a slow link.
+        let is_smallest = self.window <= self.min() && self.window / at <= target;
+        is_smallest || rate <= at.scaled(YIELDED_SHARE)
+    }
+
+    /// Reports a queue that reaches the target, its origin once that is known, and its end. A slowdown drains only this
+    /// transfer's own queue, so it ends nothing.
+    fn report(&mut self, now: Time, delay: Duration, rate: Rate, target: Duration) {
+        if !matches!(self.state, RledbatState::Steady { .. }) {
+            return;
+        }
+        let is_short = delay < target.scaled(SLOW_START_ENDS);
+        let is_foreign = |at: Rate| delay > target && self.has_yielded(rate, at, target);
+        let (pressure, event) = match self.pressure {
+            Pressure::None(Some(at)) | Pressure::Queue(Some(at)) if is_foreign(at) => {
+                (Pressure::Cross(at), Some((SizingPhase::Holding, Reason::OthersQueue)))
+            }
+            Pressure::None(_) if delay > target => {
+                let event = (SizingPhase::Holding, Reason::RateInelastic);
+                (Pressure::Queue(Some(rate)), Some(event))
+            }
+            Pressure::Queue(_) if is_short => (Pressure::Queue(None), None),
+            Pressure::Queue(None) if delay > target => (Pressure::Queue(Some(rate)), None),
+            Pressure::Cross(at) if is_short => {
+                (Pressure::None(Some(at)), Some((SizingPhase::Ramping, Reason::QueueGone)))
+            }
+            same => (same, None),
+        };
+        self.pressure = pressure;
+        let Some((phase, reason)) = event else { return };
+        let kind = EventKind::Entered { phase, reason };
+        self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
+    }
+
     /// Adjusts the window, once per round trip.
-    fn round(&mut self, now: Time, delay: Duration, base: Duration) {
+    fn round(&mut self, now: Time, delay: Duration, base: Duration, rate: Rate) {
         let lost = std::mem::take(&mut self.lost);
         let target = self.target();
+        self.report(now, delay, rate, target);
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_ENDS) || self.window >= limit {
@@ -163,17 +222,22 @@ impl Rledbat {
     fn advance(&mut self, now: Time) {
         let Some(base) = self.base else { return };
         let length = self.lowest.unwrap_or(base).max(SHORTEST_ROUND);
-        let ends = *self.round_ends.get_or_insert(now + length);
+        let Some(ends) = self.round_ends else {
+            (self.round_began, self.round_ends) = (now, Some(now + length));
+            return;
+        };
         if now < ends {
             return;
         }
+        let began = std::mem::replace(&mut self.round_began, now);
+        let rate = std::mem::take(&mut self.arrived) / now.since(began);
         self.round_ends = Some(now + length);
         let longest = self.highest.take().map(|highest| highest.saturating_sub(base));
         if self.lost && self.is_background {
             self.full = self.full.max(longest);
         }
         if let Some(lowest) = self.lowest.take() {
-            self.round(now, lowest.saturating_sub(base), base);
+            self.round(now, lowest.saturating_sub(base), base, rate);
         }
     }
 }
@@ -190,7 +254,8 @@ impl Controller for Rledbat {
                 self.base = Some(self.base.map_or(rtt, |base| base.min(rtt)));
             }
             Input::OutOfOrder { segments } => self.lost |= segments > 0,
-            Input::Data { .. } | Input::Timeout => {}
+            Input::Data { bytes, .. } => self.arrived += bytes,
+            Input::Timeout => {}
             Input::End => return self.begin_again(),
             Input::Probe(_) | Input::Sender(_) | Input::Train(_) | Input::Window { .. } => return,
         }

@@ -262,6 +262,12 @@ impl TunedConnection {
         told
     }
 
+    /// The latest delivery rate and RTT of the upload.
+    pub fn upload_rate(&self) -> (Rate, Duration) {
+        let (rate, rtt, _) = self.upload_seen;
+        (rate, rtt.unwrap_or_default())
+    }
+
     /// When the upload's controller must run next, with or without a new sample.
     pub fn upload_due(&self) -> Time {
         if self.leave_upload { Time::MAX } else { self.upload.poll_timeout() }

@@ -78,6 +78,19 @@ impl TunedPath {
         limited.filter_map(|(cookie, _)| self.group.limit(*cookie))
     }
 
+    /// The current rate and RTT of each connection, by cookie.
+    pub fn readings(&self) -> impl Iterator<Item = (u64, Rate, Duration)> {
+        self.connections.iter().map(|(cookie, connection)| {
+            let is_upload =
+                connection.upload.pace().is_some() && self.group.limit(*cookie).is_none();
+            let (rate, rtt) = match is_upload {
+                true => connection.upload_rate(),
+                false => (self.group.connection_rate(*cookie), self.group.round_trips().0),
+            };
+            (*cookie, rate, rtt)
+        })
+    }
+
     /// The changed parameters to save for the next upload on the path, if any.
     pub fn poll_upload_memory(&mut self) -> Option<Option<SavedWindow>> {
         self.upload_memory.take()
@@ -151,7 +164,7 @@ impl TunedPath {
             connection.undo();
             // If the guardian is gone, there is nothing to release.
             let _ = leases.release(*cookie);
-            let (from, rates) = (self.group.limit(*cookie), rates(&self.group));
+            let (from, rates) = (self.group.limit(*cookie), rates(&self.group, *cookie));
             told.push(connection.end_event(TuneEventKind::Lifted, why, from, rates));
         }
         told
@@ -201,11 +214,11 @@ impl TunedPath {
     /// Removes a connection that is over. Returns the events to report.
     fn forget(&mut self, cookie: u64, uploads: bool, leases: &mut Leases) -> Vec<TuneEvent> {
         let mut told = self.ripe(|(_, event)| event.who.cookie == cookie);
-        let from = self.group.limit(cookie);
+        let (from, rates) = (self.group.limit(cookie), rates(&self.group, cookie));
         self.group.remove(clock::now(), cookie);
         let Some(mut connection) = self.connections.remove(&cookie) else { return told };
         let why = "the connection has ended";
-        let gone = connection.end_event(TuneEventKind::Gone, why, from, rates(&self.group));
+        let gone = connection.end_event(TuneEventKind::Gone, why, from, rates);
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
         told.extend(count_unlimited(&mut self.unlimited, &connection, uploads));
@@ -345,13 +358,13 @@ fn event(
     why: &str,
     change: AppliedChange,
 ) -> TuneEvent {
-    let (rate, rtt) = rates(group);
+    let (rate, rtt) = rates(group, connection.handle.cookie());
     connection.event(kind, why, change, rate, rtt)
 }
 
-/// The rate, the latest RTT and the minimum one of a path group.
-fn rates(group: &PathGroup) -> (Rate, (Duration, Option<Duration>)) {
-    (group.rate(), group.round_trips())
+/// The rate of a download, and the latest RTT and the minimum one of its path group.
+fn rates(group: &PathGroup, cookie: u64) -> (Rate, (Duration, Option<Duration>)) {
+    (group.connection_rate(cookie), group.round_trips())
 }
 
 #[cfg(test)]

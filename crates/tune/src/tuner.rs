@@ -171,6 +171,11 @@ impl<S: Scope> Tuner<S> {
         peers
     }
 
+    /// The current rate and RTT of each watched connection, by cookie.
+    pub fn readings(&self) -> impl Iterator<Item = (u64, Rate, Duration)> {
+        self.groups.values().flat_map(TunedPath::readings)
+    }
+
     /// The reasons why connections could not be tuned, since the last call.
     pub fn take_refusals(&mut self) -> Vec<Untunable> {
         std::mem::take(&mut self.refused)

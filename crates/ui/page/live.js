@@ -198,7 +198,8 @@ class Transfers {
 
 /** The actions of a tuner, in the words of the terminal output. */
 const ACTIONS = {
-  taken: "limited", held: "held", reopened: "growing again", tightened: "reduced", let_go: "released", lifted: "lifted",
+  taken: "limited", held: "held", reopened: "growing again", tightened: "reduced", yielded: "yielding",
+  let_go: "released", lifted: "lifted",
   refused: "cannot be limited", gone: "closed", advised: "advice", switched: "switched", not_limited: "not limited",
 };
 

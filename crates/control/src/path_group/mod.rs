@@ -452,8 +452,7 @@ impl PathGroup {
                     self.reason = event.kind.reason().or(self.reason);
                     let told = words(&event.kind).filter(|_| !self.is_decided);
                     let kind = told.as_ref().map(|(kind, _)| *kind);
-                    let limits =
-                        matches!(kind, Some(TuneEventKind::Held | TuneEventKind::Tightened));
+                    let limits = kind.is_some_and(TuneEventKind::reduces);
                     self.is_decided |= self.is_dry_run && limits;
                     self.events.extend(told);
                 }

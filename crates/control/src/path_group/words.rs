@@ -1,4 +1,4 @@
-use sweetspot_sizing::{EventKind, SizingPhase};
+use sweetspot_sizing::{EventKind, Reason, SizingPhase};
 
 use crate::event::TuneEventKind;
 
@@ -6,7 +6,13 @@ use crate::event::TuneEventKind;
 pub(super) fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
     match kind {
         EventKind::Entered { phase, reason } => match phase {
+            SizingPhase::Holding if *reason == Reason::OthersQueue => {
+                Some((TuneEventKind::Yielded, reason.to_string()))
+            }
             SizingPhase::Holding => Some((TuneEventKind::Held, reason.to_string())),
+            SizingPhase::Ramping if *reason == Reason::QueueGone => {
+                Some((TuneEventKind::Reopened, reason.to_string()))
+            }
             SizingPhase::Open => Some((TuneEventKind::LetGo, reason.to_string())),
             SizingPhase::Trying => {
                 Some((TuneEventKind::Tightened, format!("trial of a smaller window: {reason}")))
@@ -23,7 +29,6 @@ pub(super) fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sweetspot_sizing::Reason;
 
     #[test]
     fn what_the_controller_enters_is_told_with_its_reason() {
@@ -34,6 +39,11 @@ mod tests {
         assert_eq!(kind, TuneEventKind::Tightened);
         assert!(why.starts_with("trial of a smaller window: a queue persists"), "{why}");
         assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
+        let yielded = told(SizingPhase::Holding, Reason::OthersQueue);
+        let why = "cross traffic keeps a queue".to_owned();
+        assert_eq!(yielded, Some((TuneEventKind::Yielded, why)));
+        let grows = told(SizingPhase::Ramping, Reason::QueueGone).unwrap();
+        assert_eq!(grows.0, TuneEventKind::Reopened);
         assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
         assert_eq!(words(&EventKind::Lifted), None);
     }

@@ -2,13 +2,18 @@
 //! of 100 ms.
 
 use crate::fluid::{Fluid, Run, simulate};
-use sweetspot_sizing::Sizing;
+use sweetspot_sizing::{EventKind, Reason, Sizing};
 use sweetspot_units::Bytes;
 
 const BDP: f64 = 500e3;
 
 fn path() -> Fluid {
     Fluid { rtt: |_| 0.04, buffer: 1.25e6, udp_passes: false, paces: false, ..Fluid::clean() }
+}
+
+/// Whether the transfer reports that it yields to the queue of cross traffic.
+fn yields(kind: &EventKind) -> bool {
+    matches!(kind, EventKind::Entered { reason: Reason::OthersQueue, .. })
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
@@ -25,6 +30,7 @@ fn an_idle_path_is_used_below_the_target_of_sixty_milliseconds() {
     assert!(run.goodput(5.0, 60.0) >= 0.88 * 100e6, "{}", run.goodput(5.0, 60.0));
     // 60 ms of 100 Mbit/s are 1.5 BDP.
     assert!(run.queue(5.0, 60.0) <= 1.5 * BDP, "{}", run.queue(5.0, 60.0));
+    assert!(!run.saw(yields), "its own queue is not cross traffic's");
 }
 
 #[test]
@@ -32,6 +38,7 @@ fn others_who_keep_a_queue_get_the_path() {
     let cross = |drain: f64| if drain < 0.09 { 110e6 } else { 95e6 };
     let run = run(&Fluid { cross, ..path() }, 30.0);
     assert!(run.goodput(10.0, 30.0) <= 0.1 * 100e6, "{}", run.goodput(10.0, 30.0));
+    assert!(run.saw(yields));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use sweetspot_diagnose::counted;
 use sweetspot_linux::clock;
 use sweetspot_program::print::{Shown, system};
 use sweetspot_tune::{BULK_WITHIN, Exporter, TunerSnapshot};
-use sweetspot_units::Time;
+use sweetspot_units::{Duration, Rate, Time};
 
 /// The connections that a tuner watches.
 #[derive(Debug)]
@@ -154,6 +154,11 @@ impl EventLog {
         if let Some(exporter) = &self.exporter {
             exporter.publish(snapshot().prometheus());
         }
+    }
+
+    /// Notes the current rate and RTT of a connection for the summary.
+    pub fn read(&mut self, (cookie, rate, rtt): (u64, Rate, Duration)) {
+        self.summary.read(cookie, rate, rtt);
     }
 
     pub fn record(&mut self, event: &TuneEvent) {

@@ -40,7 +40,10 @@ Actions in messages, with their names in --events where those differ:
   limited (taken)             the window of a bulk transfer has a limit
   held                        its window or pacing rate is held at capacity
   reduced (tightened)         a smaller window or pacing rate is tried
-  growing again (reopened)    an upload's pacing rate grows again
+  yielding (yielded)          a less-than-best-effort transfer makes way for
+                              cross traffic
+  growing again (reopened)    an upload's pacing rate grows again, or a window
+                              that yielded
   released (let_go)           its limit does not help
   lifted                      tuning ends
   cannot be limited (refused) the kernel refuses or ignores the limit
@@ -68,7 +71,7 @@ Members of --events, a line of JSON for each action:
                      after, and in the kernel
   congestion_to      for a switch, instead: the congestion control
   goodput_bps, rtt_s, rtt_min_s
-                     null before the first measurement
+                     of this connection; null before the first measurement
   rule               the rule of the policy that matched, with its number,
                      line and goal; absent if none did
   dry_run            true in a dry run, otherwise absent

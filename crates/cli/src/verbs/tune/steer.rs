@@ -22,6 +22,9 @@ const WAITING: &str = "waiting for signals";
 
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The time over which a download's rate is averaged: a shorter interval would read the same data twice.
+const READING_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Tunes until `until` occurs; returns the exit code.
 pub fn steer<S: Scope>(
     tuner: &mut Tuner<S>,
@@ -40,14 +43,15 @@ pub fn steer_with<S: Scope>(
     until: &Until,
     revise: &mut dyn FnMut(&mut Tuner<S>),
 ) -> Result<u8, TuneError> {
-    let mut next_publication = Time::ZERO;
+    let (mut next_publication, mut next_reading) = (Time::ZERO, Time::ZERO);
     journal.rehearse(tuner.is_dry_run());
     loop {
         let due = tuner.poll_timeout();
         let event = wait(tuner, supervisor, due)?;
         if let Some((code, why)) = ends(until, event) {
-            // After this time, the guardian lifts the remaining limits.
+            // The exit code is decided. After this time, the guardian lifts the remaining limits.
             signals::end_within(signals::CLEANING_TIME, code);
+            signals::ignore_further();
             tuner.lift(why);
             report_events(tuner, journal);
             journal.summarise(tuner.unlimited());
@@ -60,14 +64,14 @@ pub fn steer_with<S: Scope>(
             return Err(error);
         }
         report_events(tuner, journal);
-        if now >= next_publication {
-            next_publication = now + METRICS_INTERVAL;
-            revise(tuner);
-            // A policy that starts or ends a dry run has lifted all limits of the previous mode.
         if now >= next_reading {
             next_reading = now + READING_INTERVAL;
             tuner.readings().for_each(|reading| journal.read(reading));
         }
+        if now >= next_publication {
+            next_publication = now + METRICS_INTERVAL;
+            revise(tuner);
+            // A policy that starts or ends a dry run has lifted all limits of the previous mode.
             report_events(tuner, journal);
             journal.rehearse(tuner.is_dry_run());
             journal.publish(|| tuner.snapshot());
