@@ -55,12 +55,9 @@ fn process(text: &str) -> Result<u32, String> {
 
 pub fn run(arguments: TuneAttachArguments) -> Ending {
     find(arguments.pid)?;
-    match Process::read(arguments.pid) {
-        Ok(Process { pid, name, is_kernel: true, .. }) => {
-            return Err(TuneError::KernelThread { pid, name }.into());
-        }
-        // If it has ended since, the wait for its end notices that.
-        _ => {}
+    // If it has ended since, the wait for its end notices that.
+    if let Ok(Process { pid, name, is_kernel: true, .. }) = Process::read(arguments.pid) {
+        return Err(TuneError::KernelThread { pid, name }.into());
     }
     arguments.until.map(find).transpose()?;
     let pid = arguments.pid;
