@@ -353,17 +353,15 @@ mod tests {
         assert_eq!(summary.lines(100.0, 110.0), expected);
     }
 
-    /// The effect in the summary of these steps: an event or none, then readings of the rate and the RTT.
-    fn effect(steps: &[(Option<TuneEventKind>, &[(u64, u64)])]) -> String {
+    /// The effect in the summary of these steps: an event, then readings of the rate and the RTT.
+    fn effect(steps: &[(TuneEventKind, &[(u64, u64)])]) -> String {
         let mut summary = TuneSummary::default();
         let measured = |(mbit, ms)| (Rate::from_mbit_per_second(mbit), Duration::from_millis(ms));
         for (kind, readings) in steps {
-            if let Some(kind) = kind {
-                // At each event, 47 Mbit/s and 124 ms.
-                let (rate, rtt) = measured((47, 124));
-                let event = event(1, 1.0, *kind, Some(500_000));
-                summary.add(&TuneEvent { rate, rtt: (rtt, None), ..event });
-            }
+            // At each event, 47 Mbit/s and 124 ms.
+            let (rate, rtt) = measured((47, 124));
+            let event = event(1, 1.0, *kind, Some(500_000));
+            summary.add(&TuneEvent { rate, rtt: (rtt, None), ..event });
             for reading in *readings {
                 let (rate, rtt) = measured(*reading);
                 summary.read(1, rate, rtt);
@@ -376,31 +374,31 @@ mod tests {
     #[test]
     fn a_held_connection_has_its_rate_and_rtt_before_and_since() {
         use TuneEventKind::{Held, Taken, Tightened};
-        let before = (Some(Taken), &[(40, 80)][..]);
-        let trial = (Some(Tightened), &[(30, 60)][..]);
+        let before = (Taken, &[(40, 80)][..]);
+        let trial = (Tightened, &[(30, 60)][..]);
         // The queue drains; the median is one of three equal readings among five.
-        let held = (Some(Held), &[(20, 90), (49, 41), (49, 41), (49, 41)][..]);
+        let held = (Held, &[(20, 90), (49, 41), (49, 41), (49, 41)][..]);
         let expected = ", rate 47 Mbit/s -> 49 Mbit/s, RTT 124 ms -> 41 ms";
         assert_eq!(effect(&[before, trial, held]), expected);
         // The end of a transfer drains: of a hundred readings, the median has its rate.
         let many = [vec![(48, 41); 99], vec![(17, 41)]].concat();
         let expected = ", rate 47 Mbit/s -> 48 Mbit/s, RTT 124 ms -> 41 ms";
-        assert_eq!(effect(&[before, (Some(Held), &many)]), expected);
-        assert_eq!(effect(&[before, (Some(Held), &[(47, 124)])]), ", rate 47 Mbit/s, RTT 124 ms");
+        assert_eq!(effect(&[before, (Held, &many)]), expected);
+        assert_eq!(effect(&[before, (Held, &[(47, 124)])]), ", rate 47 Mbit/s, RTT 124 ms");
     }
 
     #[test]
     fn a_connection_that_was_never_held_has_its_rate_and_rtt_too() {
         use TuneEventKind::{Taken, Tightened};
-        let free = (Some(Taken), &[(40, 80), (45, 90), (45, 90)][..]);
+        let free = (Taken, &[(40, 80), (45, 90), (45, 90)][..]);
         assert_eq!(effect(&[free]), ", rate 45 Mbit/s, RTT 90 ms");
-        let trial = (Some(Tightened), &[(46, 43)][..]);
+        let trial = (Tightened, &[(46, 43)][..]);
         let expected = ", rate 47 Mbit/s -> 46 Mbit/s, RTT 124 ms -> 43 ms";
         assert_eq!(effect(&[free, trial]), expected);
         // Nothing was read: before a download's first reduction, its events have no typical rate.
-        assert_eq!(effect(&[(Some(Taken), &[])]), "");
+        assert_eq!(effect(&[(Taken, &[])]), "");
         // Nothing moved.
-        assert_eq!(effect(&[(Some(Taken), &[(0, 80)])]), "");
+        assert_eq!(effect(&[(Taken, &[(0, 80)])]), "");
     }
 
     #[test]
