@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_read_as_uname_prints_them() {
+    fn kernel_releases_parse_as_uname_prints_them() {
         let read = |t: &str| t.parse::<Kernel>();
         assert_eq!(read("6.18.44-fc-v669\n"), Ok(Kernel { major: 6, minor: 18 }));
         assert_eq!(read("5.15"), Ok(Kernel { major: 5, minor: 15 }));

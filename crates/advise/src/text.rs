@@ -141,24 +141,24 @@ mod tests {
     }
 
     #[test]
-    fn words_stand_beside_their_name() {
+    fn labelled_text_wraps_beside_its_label() {
         assert_eq!(labelled(5, "use", "one two three", 12), "use  one two\n     three\n");
     }
 
     #[test]
-    fn numbers_stand_under_each_other() {
+    fn tables_right_align_numbers() {
         let rows = [row([&"a", &1]), row([&"bcd", &100])];
         assert_eq!(table(1, &rows), "  a      1\n  bcd  100\n");
     }
 
     #[test]
-    fn a_share_of_nothing_is_no_power_of_ten() {
+    fn a_zero_share_is_printed_without_an_exponent() {
         let shares = [None, Some(0.0), Some(1e-4), Some(0.0123)].map(percent);
         assert_eq!(shares, ["-", "0 %", "1.0e-4", "1.23 %"]);
     }
 
     #[test]
-    fn an_error_decides_the_digits_of_its_number() {
+    fn the_standard_error_sets_the_number_of_digits() {
         let with = |bits: u64, error: u64| {
             with_error(Rate::from_bits_per_second(bits), Rate::from_bits_per_second(error))
         };
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_remarks_have_no_heading() {
+    fn an_empty_list_prints_no_heading() {
         assert_eq!(list("Notes", &[], 80), "");
     }
 }

@@ -19,13 +19,13 @@ mod tests {
     use super::attributes;
 
     #[test]
-    fn a_script_has_no_links() {
+    fn links_inside_a_script_are_ignored() {
         let page = r#"<a href="one"></a><script src="s"> x = ' href="two"'</script><a class="c" href="three">"#;
         assert_eq!(attributes(page, "href").collect::<Vec<_>>(), ["one", "three"]);
     }
 
     #[test]
-    fn code_that_shows_a_link_is_none() {
+    fn escaped_markup_in_code_is_not_a_link() {
         let page = "<code>&lt;a href=&quot;one&quot;&gt;</code>";
         assert_eq!(attributes(page, "href").count(), 0);
     }

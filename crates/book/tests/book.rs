@@ -10,7 +10,7 @@ fn docs() -> PathBuf {
 }
 
 #[test]
-fn every_link_of_the_book_leads_somewhere() -> Tested {
+fn the_book_has_no_broken_links() -> Tested {
     let site = tempfile::tempdir()?;
     sweetspot_book::build(&docs(), site.path())?;
     assert!(site.path().join("tutorial.html").exists());
@@ -49,7 +49,7 @@ fn every_document_is_in_the_summary() -> Tested {
 }
 
 #[test]
-fn every_page_of_results_begins_with_an_abstract() -> Tested {
+fn every_results_page_begins_with_an_abstract() -> Tested {
     let labels = ["Question", "Method", "Result", "Limitation", "Command"];
     for page in documents(&docs(), Path::new("results"))? {
         let text = fs::read_to_string(docs().join(&page))?;
@@ -80,14 +80,14 @@ fn site(more: &str) -> Result<tempfile::TempDir, std::io::Error> {
 }
 
 #[test]
-fn links_to_files_and_anchors_that_exist_and_to_elsewhere_are_whole() -> Tested {
+fn valid_local_links_and_external_links_are_not_reported() -> Tested {
     let site = site(r#"<a href="https://example.org/#x"></a><a href="a.html"></a>"#)?;
     assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
     Ok(())
 }
 
 #[test]
-fn a_link_to_no_file_no_anchor_or_out_of_the_site_is_named() -> Tested {
+fn links_to_missing_files_missing_anchors_or_outside_the_site_are_reported() -> Tested {
     let site = site(
         r##"<a href="b.html"></a><a href="a.html#two"></a><a href="#top"></a>
         <a href="../../README.md"></a><img src="/in/picture.svg">"##,

@@ -23,7 +23,7 @@ fn hold(laws: &mut Command) {
 }
 
 #[test]
-fn the_laws_hold_for_a_program_that_links_the_static_library() {
+fn the_laws_hold_with_the_static_library() {
     let directory = tempfile::tempdir().unwrap();
     if let Some(program) = laws(directory.path()) {
         run(&program);
@@ -31,7 +31,7 @@ fn the_laws_hold_for_a_program_that_links_the_static_library() {
 }
 
 #[test]
-fn the_laws_hold_for_a_program_that_links_the_installed_shared_library() {
+fn the_laws_hold_with_the_installed_shared_library() {
     let prefix = tempfile::tempdir().unwrap();
     let Some(linked) = installed(prefix.path(), &["sweetspot"]) else { return };
     if let Some(program) = compile("crates/capi/tests/c/laws.c", prefix.path(), &linked) {
@@ -61,7 +61,7 @@ fn the_laws_hold_in_a_container() {
 /// Far fewer cycles than in the manual run (docs/library.md): valgrind makes each call fifty times
 /// slower.
 #[test]
-fn attaching_and_detaching_loses_no_memory() {
+fn attaching_and_detaching_leaks_no_memory() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return skipped("there is no valgrind (apt-get install valgrind)");
     }

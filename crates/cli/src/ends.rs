@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_the_same_however_it_is_written() {
+    fn mapped_and_plain_ipv4_endpoints_have_the_same_addresses() {
         let plain: Ends = "192.0.2.7:443".parse().unwrap();
         let mapped: Ends = "[::ffff:192.0.2.7]:443".parse().unwrap();
         assert_eq!(plain.addresses(), mapped.addresses());
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_its_addresses() {
+    fn a_host_name_resolves_to_its_addresses() {
         let local: Ends = "localhost:443".parse().unwrap();
         assert!(local.addresses().iter().all(|end| end.ip().is_loopback() && end.port() == 443));
         assert!(!local.addresses().is_empty());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_end_is_said_to_be_none() {
+    fn an_invalid_endpoint_is_rejected_with_an_example() {
         for wrong in ["", "443", "host", "host:", ":443", "host:70000", "host:0", "host:http"] {
             let error = wrong.parse::<Ends>().expect_err(wrong);
             assert!(error.contains("example.org:443"), "{wrong}: {error}");

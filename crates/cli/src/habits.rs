@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_scp_and_rsync_get_a_hint_that_fits() {
+    fn scp_and_rsync_options_get_a_fitting_hint() {
         for (wrong, words) in [
             ("sweetspot copy -a x y", "copy has no -a: modes, times and links are always kept"),
             ("sweetspot copy -avz x y", "-a"),
@@ -245,7 +245,7 @@ mod tests {
 
     /// A hint for an option that all of its verbs have would never be printed.
     #[test]
-    fn no_habit_is_an_option_of_all_its_verbs() {
+    fn no_habit_hint_covers_an_option_that_every_verb_has() {
         let program = crate::program();
         let has = |verb: &&str, option: &str| {
             let verb = program.find_subcommand(verb).unwrap();

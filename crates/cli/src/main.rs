@@ -317,7 +317,7 @@ mod tests {
 
     /// Help is wrapped at 80 columns. A wrapped example cannot be pasted, and a wrapped paragraph has ragged lines.
     #[test]
-    fn nothing_below_the_options_is_wider_than_the_help() {
+    fn text_below_the_options_fits_80_columns() {
         each_verb(&program(), "", &mut |verb, path| {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
             for line in help.lines() {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_in_a_help_text_is_a_command_line() {
+    fn every_example_in_a_help_text_parses() {
         let mut read = 0;
         each_verb(&program(), "", &mut |verb, _| {
             let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_negative_number_is_a_wrong_value_and_no_option() {
+    fn a_negative_number_is_an_invalid_value_not_an_option() {
         for typed in [["run", "@elephants", "--seed"], ["top", "--once", "--interval"]] {
             let words = ["sweetspot"].into_iter().chain(typed).chain(["-1"]);
             let error = program().try_get_matches_from(words).unwrap_err();

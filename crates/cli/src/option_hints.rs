@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_that_an_option_mends_names_the_option() {
+    fn an_error_names_the_option_that_fixes_it() {
         let path = || "a/b".into();
         let source = || std::io::Error::from(std::io::ErrorKind::AddrInUse);
         let in_use = || E::Listen { address: "[::]:1".into(), source: source() };
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_a_question_is_the_option_of_that_name() {
+    fn an_impossible_field_is_reported_as_its_option() {
         let error =
             AdviceError::Impossible { what: "input_rate", given: "0 bit/s".into(), why: "no" };
         assert_eq!(of(&error, A::Other), "--input-rate 0 bit/s is impossible: no");

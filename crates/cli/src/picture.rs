@@ -49,7 +49,7 @@ mod tests {
     const BLUE: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="3" height="2"><rect width="3" height="2" fill="#0072b2"/></svg>"##;
 
     #[test]
-    fn a_picture_becomes_as_many_pixels_as_it_says() -> Result<(), String> {
+    fn a_png_has_the_size_of_its_svg() -> Result<(), String> {
         let Some(converter) = converter() else { return Ok(()) };
         let png = converter.png(BLUE)?;
         // The signature, then the chunk IHDR with width and height, big-endian.

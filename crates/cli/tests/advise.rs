@@ -13,7 +13,7 @@ fn sweetspot(line: &str) -> Command {
 
 /// The simulation takes hours: 40 Gbit/s for three minutes, 36 times. The closed form is immediate.
 #[test]
-fn the_closed_form_comes_at_once_and_an_interruption_leaves_it() -> Tested {
+fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> Tested {
     let question =
         "advise window --rate 40Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --kernel 6.18";
     let closed = sweetspot(&format!("{question} --verify none")).output()?;
@@ -56,7 +56,7 @@ fn a_scenario_needs_no_duration() -> Tested {
 
 /// The advice takes cross traffic only from `--cross`, although @elephants has some of its own.
 #[test]
-fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested {
+fn advice_says_that_it_ignores_the_cross_traffic_of_a_scenario() -> Tested {
     for (options, is_said) in
         [("", true), (" -q", true), (" --json", true), (" --cross udp:30% --json", false)]
     {
@@ -79,7 +79,7 @@ fn a_scenario_with_cross_traffic_is_said_to_be_advised_on_without_it() -> Tested
 /// 100 Mbit/s x 40 ms is 500 kB. The buffer of a hundred packets of 1000 B adds 100 kB, whatever the MTU. 52 B of headers per
 /// packet are subtracted.
 #[test]
-fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
+fn a_buffer_in_packets_uses_the_packet_size_of_the_scenario() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("packets.toml");
     let path = "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"100pkt\"\npacket = \"1000B\"\n";
@@ -97,7 +97,7 @@ fn the_buffer_of_a_scenario_counts_its_own_packets() -> Tested {
 
 /// 1 Gbit/s x 20 ms are 2.5 MB: 5 % more, 1448 of 1500 B payload.
 #[test]
-fn options_add_what_a_path_lacks() -> Tested {
+fn options_supply_missing_path_parameters() -> Tested {
     for (path, options) in [
         ("rate=1Gbit/s rtt=20ms", ["--buffer", "1bdp"].as_slice()),
         ("buffer=2.5MB", &["--rate", "1Gbit/s", "--rtt", "20ms"]),
@@ -118,7 +118,7 @@ fn options_add_what_a_path_lacks() -> Tested {
 /// A path by emulate's name, and one that is faster to the user than from there. The windows are rate x RTT and 5 % more, or two packets
 /// if that is more: 40.5 kB of 10 Mbit/s x 30 ms, 39,096 B of them payload.
 #[test]
-fn a_path_may_be_named_and_has_two_directions() -> Tested {
+fn advice_takes_a_path_by_name_or_parameters_for_either_direction() -> Tested {
     let both = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
     let lte = 12_000_000 / 8 * 70 / 1000 * 21 / 20 * 1448 / 1500;
     let cases: [(&str, &[&str], bool, u64); 5] = [
@@ -147,7 +147,7 @@ fn a_path_may_be_named_and_has_two_directions() -> Tested {
 /// without headers. The margin is 5 %, or at most half of the buffer's 125 kB: 60,333 B of payload. If packets overtake, the mean
 /// jitter counts instead.
 #[test]
-fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Tested {
+fn jitter_adds_to_the_rtt_and_ignored_properties_are_named() -> Tested {
     let base = "rate=100Mbit/s rtt=40ms buffer=125kB";
     let cases = [
         ("", 506_800, vec![]),
@@ -171,7 +171,7 @@ fn jitter_counts_in_the_round_trip_and_what_no_formula_knows_is_named() -> Teste
 }
 
 #[test]
-fn a_missing_file_is_named_without_the_number_of_the_error() -> Tested {
+fn a_missing_file_is_reported_without_an_errno() -> Tested {
     for (question, words) in [
         ("advise window --path missing.toml", "missing.toml: No such file or directory; "),
         ("advise host --peer-sysctl missing", "missing: No such file or directory; "),
@@ -194,7 +194,7 @@ fn a_missing_file_is_named_without_the_number_of_the_error() -> Tested {
 /// No name has an empty label (RFC 1035), so that nothing is asked for it.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_name_without_an_address_is_no_wrong_usage() -> Tested {
+fn an_unresolvable_peer_name_is_not_a_usage_error() -> Tested {
     let output = sweetspot("advise host --peer a..b").output()?;
     let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
     assert_eq!(output.status.code(), Some(1), "{notes}");
@@ -203,7 +203,7 @@ fn a_name_without_an_address_is_no_wrong_usage() -> Tested {
 }
 
 #[test]
-fn a_policed_path_is_refused_and_a_scenario_may_come_from_standard_input() -> Tested {
+fn a_policed_path_is_rejected_and_stdin_may_hold_the_scenario() -> Tested {
     let path = "rate=100Mbit/s rtt=40ms buffer=250kB policer=50Mbit/s policer_burst=100kB";
     let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = run.args(["advise", "window", "--path", path]).output()?;
@@ -227,7 +227,7 @@ fn a_policed_path_is_refused_and_a_scenario_may_come_from_standard_input() -> Te
 /// s to grow back. 36 runs of 120 s (the maximum), each after two such times, have 11.62 billion packets. No machine simulates
 /// them by default, however many cores it has.
 #[test]
-fn too_large_a_simulation_leaves_the_closed_form_with_a_warning() -> Tested {
+fn a_simulation_that_is_too_large_falls_back_to_the_closed_form() -> Tested {
     let question = "advise window --rate 20Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --json";
     let closed = sweetspot(&format!("{question} --verify none")).output()?;
     let closed: serde_json::Value = serde_json::from_slice(&closed.stdout)?;
@@ -247,7 +247,7 @@ fn too_large_a_simulation_leaves_the_closed_form_with_a_warning() -> Tested {
 
 /// Sixty runs share one progress display, with a line every ten seconds.
 #[test]
-fn a_simulation_of_a_router_shows_one_progress_and_a_small_link_its_own_reason() -> Tested {
+fn router_simulations_share_one_progress_display_and_too_few_flows_are_named() -> Tested {
     let router =
         "advise router --rate 1Mbit/s --rtt 200ms --input-rate 10Mbit/s --verify sim --explain";
     let asked = |flows: &str| -> Result<(String, String), Box<dyn std::error::Error>> {
@@ -266,7 +266,7 @@ fn a_simulation_of_a_router_shows_one_progress_and_a_small_link_its_own_reason()
 }
 
 #[test]
-fn advice_about_a_router_is_short_with_quiet() {
+fn quiet_router_advice_is_short() {
     let router = "advise router --rate 1Gbit/s --rtt 60ms --input-rate 10Gbit/s --verify none";
     for flows in [
         "",
@@ -287,7 +287,7 @@ fn advice_about_a_router_is_short_with_quiet() {
 }
 
 #[test]
-fn options_that_contradict_each_other_are_refused_and_a_fit_that_fails_says_what_to_write() -> Tested
+fn conflicting_options_are_rejected_and_a_failed_fit_names_its_remedy() -> Tested
 {
     let directory = tempfile::tempdir()?;
     let [sizes, few] = ["sizes", "few"].map(|name| directory.path().join(name));
@@ -312,7 +312,7 @@ fn options_that_contradict_each_other_are_refused_and_a_fit_that_fails_says_what
 
 /// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulator has other losses.
 #[test]
-fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
+fn measurements_decide_unless_a_simulation_is_requested() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("measured.csv");
     std::fs::write(&file, "25,2%\n100,1%\n400,0.5%\n1600,0.25%\n")?;
@@ -330,7 +330,7 @@ fn measurements_decide_unless_a_simulation_is_asked_for() -> Tested {
 
 /// A packet or socket buffer without a unit is in bytes. A router's buffer may be in packets, so it needs a unit.
 #[test]
-fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() -> Tested {
+fn a_bare_mtu_is_in_bytes_and_a_bare_buffer_is_rejected() -> Tested {
     let path = "advise window --rate 1Gbit/s --rtt 20ms --kernel 6.18 --json";
     let [bare, unit] = ["9000", "9000B"]
         .map(|mtu| sweetspot(&format!("{path} --mtu {mtu}")).output().map(|output| output.stdout));
@@ -349,7 +349,7 @@ fn a_packet_without_a_unit_counts_bytes_and_a_buffer_without_one_is_refused() ->
 }
 
 #[test]
-fn an_option_without_effect_is_named_and_an_aim_without_transfers_refused() -> Tested {
+fn an_option_without_effect_is_named_and_an_impossible_goal_rejected() -> Tested {
     let plain = "advise window --rate 50Mbit/s --rtt 30ms --buffer 100kB --kernel 6.18 --json";
     let closed = sweetspot(plain).output()?;
     let asked = sweetspot(&format!("{plain} --verify sim")).output()?;
@@ -379,7 +379,7 @@ fn an_option_without_effect_is_named_and_an_aim_without_transfers_refused() -> T
 
 #[cfg(target_os = "linux")]
 #[test]
-fn quiet_advice_about_a_host_is_its_labelled_lines() -> Tested {
+fn quiet_host_advice_has_only_labelled_lines() -> Tested {
     let output = sweetspot("advise host --rate 100Gbit/s --rtt 200ms -q").output()?;
     let text = String::from_utf8(output.stdout)?;
     let is_label = |line: &str| line.len() < 10 || line.as_bytes()[9] == b' ';
@@ -390,7 +390,7 @@ fn quiet_advice_about_a_host_is_its_labelled_lines() -> Tested {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_of_sysctls_has_a_name_that_the_system_reads_or_is_printed() -> Tested {
+fn sysctls_are_printed_or_written_to_a_conf_file() -> Tested {
     let output = sweetspot("advise host --write sysctls").output()?;
     let told = String::from_utf8(output.stderr)?;
     assert_eq!(output.status.code(), Some(2), "{told}");
@@ -407,7 +407,7 @@ fn a_file_of_sysctls_has_a_name_that_the_system_reads_or_is_printed() -> Tested 
 /// The test does not depend on the host's settings.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_file_that_exists_is_not_overwritten() -> Tested {
+fn an_existing_file_is_not_overwritten() -> Tested {
     let directory = tempfile::tempdir()?;
     let (old, new) = (directory.path().join("old.conf"), directory.path().join("new.conf"));
     std::fs::write(&old, "mine")?;

@@ -61,7 +61,7 @@ fn no_line_is_wider_than_the_terminal() {
 
 /// The lab runs in real time: here for two seconds.
 #[test]
-fn a_run_in_the_lab_shows_how_long_it_has_run() {
+fn a_lab_run_shows_its_elapsed_time() {
     let run = "run @standing/window-limited --engine lab --set warmup=1s --set duration=1s";
     for columns in [60, 120] {
         let Some(text) = on_terminal_called("xterm", columns, run) else { return };
@@ -74,7 +74,7 @@ fn a_run_in_the_lab_shows_how_long_it_has_run() {
 }
 
 #[test]
-fn prose_has_80_columns_where_there_is_no_terminal() {
+fn prose_wraps_at_80_columns_without_a_terminal() {
     let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = run.args(["run", "@elephants", "--engine", "theory"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -104,7 +104,7 @@ fn a_narrow_table_keeps_each_heading_above_its_column() {
 }
 
 #[test]
-fn an_example_of_a_help_can_be_pasted_from_any_terminal() {
+fn help_examples_can_be_pasted_at_any_terminal_width() {
     let example = "sweetspot sweep @elephants --find-best --set path.buffer=313pkt --seeds 4";
     for columns in [40, 60, 80, 120] {
         let Some(text) = on_terminal(columns, "sweep --help") else { return };
@@ -115,7 +115,7 @@ fn an_example_of_a_help_can_be_pasted_from_any_terminal() {
 }
 
 #[test]
-fn a_script_is_whole_on_any_terminal() {
+fn a_generated_script_is_never_wrapped() {
     let Some(narrow) = on_terminal(60, "generate completions bash") else { return };
     assert_eq!(Some(narrow), on_terminal(500, "generate completions bash"));
 }

@@ -43,7 +43,7 @@ offer() {
 }
 
 #[test]
-fn bash_offers_the_values_that_have_names() -> Tested {
+fn bash_offers_named_option_values() -> Tested {
     let cases = [
         ("sweetspot send --sizing ", "sobas sobas:paper kernel fixed:1MB bdp max"),
         ("sweetspot send --sizing k", "kernel"),
@@ -70,7 +70,7 @@ fn bash_offers_the_values_that_have_names() -> Tested {
 }
 
 #[test]
-fn bash_offers_no_verb_that_people_do_not_call() -> Tested {
+fn bash_offers_no_internal_verb() -> Tested {
     let Some(offered) = offered(&["sweetspot "])? else { return Ok(()) };
     let words: Vec<&str> = offered[0].split(' ').collect();
     assert!(words.contains(&"send") && words.contains(&"--version"), "{words:?}");

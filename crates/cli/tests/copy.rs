@@ -71,7 +71,7 @@ fn succeeded(output: &Output) -> String {
 }
 
 #[test]
-fn a_pattern_for_the_far_end_is_refused_with_what_to_do() {
+fn a_remote_pattern_is_rejected_with_an_explanation() {
     let Some(ssh) = Ssh::new() else { return };
     ssh.tree();
     let copied = ssh.copy("", &[&ssh.far("tree/*"), "here"]);
@@ -81,7 +81,7 @@ fn a_pattern_for_the_far_end_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_tree_goes_there_and_comes_back() {
+fn a_tree_is_copied_to_a_host_and_back() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let arguments = [tree.to_str().unwrap(), &ssh.far("there"), "--verbose"];
@@ -105,7 +105,7 @@ fn a_tree_goes_there_and_comes_back() {
 }
 
 #[test]
-fn a_jump_host_is_passed() {
+fn a_copy_goes_through_a_jump_host() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let output = ssh.copy("", &["-J", "gate", tree.to_str().unwrap(), &ssh.far("there")]);
@@ -114,7 +114,7 @@ fn a_jump_host_is_passed() {
 }
 
 #[test]
-fn the_far_end_connects_where_this_one_cannot() {
+fn the_far_end_can_connect_to_this_one() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     for (from, to, name) in [
@@ -129,7 +129,7 @@ fn the_far_end_connects_where_this_one_cannot() {
 }
 
 #[test]
-fn a_far_end_that_is_gone_once_it_connected_is_not_waited_for() {
+fn copy_does_not_wait_for_a_far_end_that_exited_after_connecting() {
     let scratch = tempfile::tempdir().unwrap();
     let (fake, source) = (scratch.path().join("ssh"), scratch.path().join("source"));
     let host = TicketHost::Address([127, 0, 0, 1].into());
@@ -211,7 +211,7 @@ fn five_megabytes() -> Vec<u8> {
 }
 
 #[test]
-fn a_far_end_that_is_killed_is_started_again_and_the_copy_completes() {
+fn a_killed_far_end_is_restarted_and_the_copy_completes() {
     let content = five_megabytes();
     let (scratch, output) = stopped_copy(&content, "15min", kill_far_end);
     let said = succeeded(&output);
@@ -221,7 +221,7 @@ fn a_far_end_that_is_killed_is_started_again_and_the_copy_completes() {
 }
 
 #[test]
-fn a_copy_that_gives_up_names_the_last_cause_and_what_is_kept() {
+fn a_copy_that_gives_up_names_the_cause_and_the_kept_data() {
     let (_scratch, output) = stopped_copy(&five_megabytes(), "5s", |scratch| {
         // From now on, no new far end can start.
         fs::write(scratch.join("ssh"), "exit 255\n").unwrap();
@@ -239,7 +239,7 @@ fn a_copy_that_gives_up_names_the_last_cause_and_what_is_kept() {
 const PORT_IS_CLOSED: &str = "ip rule add pref 9 lookup local && ip rule add pref 7 ipproto tcp dport 2300 prohibit && ip rule del pref 0 && ";
 
 #[test]
-fn where_only_ssh_passes_data_goes_through_ssh() {
+fn a_copy_can_use_ssh_and_a_closed_port_triggers_another_route() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let output = ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--via", "ssh"]);
@@ -265,7 +265,7 @@ fn where_only_ssh_passes_data_goes_through_ssh() {
 }
 
 #[test]
-fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
+fn each_error_of_the_far_end_takes_one_line() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let source = tree.to_str().unwrap();
@@ -297,7 +297,7 @@ fn what_is_wrong_with_the_far_end_is_said_in_one_line() {
 }
 
 #[test]
-fn an_ssh_that_only_babbles_or_is_silent_is_named() {
+fn a_noisy_or_silent_ssh_is_reported() {
     // `yes` prints its arguments repeatedly.
     let output = copy_here(&["--ssh", "yes", "/etc/hostname", "far:x", "--retry-for", "1ms"]);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -327,7 +327,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn a_dry_run_names_the_same_entries_whichever_end_sends() {
+fn a_dry_run_lists_the_same_entries_in_both_directions() {
     let Some(ssh) = Ssh::new() else { return };
     let here = format!("{}/", ssh.tree().display());
     let new = ssh.path("new").display().to_string();
@@ -353,7 +353,7 @@ fn a_dry_run_names_the_same_entries_whichever_end_sends() {
 }
 
 #[test]
-fn without_a_host_it_copies_here() {
+fn copy_without_a_host_is_local() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("source");
     fs::create_dir(&source).unwrap();
@@ -407,7 +407,7 @@ fn mirror() -> (tempfile::TempDir, PathBuf, PathBuf) {
 }
 
 #[test]
-fn delete_leaves_what_the_source_has_and_nothing_else_in_its_directories() {
+fn delete_removes_extra_entries_only_inside_copied_directories() {
     let (scratch, source, target) = mirror();
     let (from, to) = (source.to_str().unwrap(), target.to_str().unwrap());
     let before = names_below(&target);
@@ -430,7 +430,7 @@ fn delete_leaves_what_the_source_has_and_nothing_else_in_its_directories() {
 }
 
 #[test]
-fn nothing_is_deleted_if_something_could_not_be_copied() {
+fn nothing_is_deleted_if_any_source_could_not_be_copied() {
     let (scratch, source, target) = mirror();
     let socket = scratch.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
@@ -448,7 +448,7 @@ fn nothing_is_deleted_if_something_could_not_be_copied() {
 }
 
 #[test]
-fn delete_reaches_the_other_host_in_either_direction() {
+fn delete_works_in_both_directions() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let contents = format!("{}/", tree.display());
@@ -465,7 +465,7 @@ fn delete_reaches_the_other_host_in_either_direction() {
 }
 
 #[test]
-fn owners_are_kept_for_root_and_refused_for_others() {
+fn only_root_can_preserve_owners() {
     use std::os::unix::fs::{MetadataExt, chown, lchown};
     let (scratch, source, _) = mirror();
     let target = scratch.path().join("new");
@@ -498,7 +498,7 @@ fn owners_are_kept_for_root_and_refused_for_others() {
 }
 
 #[test]
-fn bwlimit_bounds_the_rate() {
+fn bwlimit_limits_the_rate() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("f");
     // 4 Mbit take half a second at 8 Mbit/s. Each connection sends one burst ahead of time: a write of 1500 B while the first
@@ -535,7 +535,7 @@ const SLOW: &str =
     "ip link set lo up && tc qdisc add dev lo root tbf rate 8mbit burst 200kb latency 500ms && ";
 
 #[test]
-fn what_shrinks_is_compressed_on_a_slow_path_and_noise_is_not() {
+fn only_compressible_data_is_compressed_on_a_slow_path() {
     let Some(ssh) = Ssh::new() else { return };
     let (text, noise) = (ssh.path("text"), ssh.path("noise"));
     let line = |n: u32| format!("{n}: the quick brown fox jumps over the lazy dog\n");

@@ -87,7 +87,7 @@ fn copy(directory: &Path, options: &[&str]) -> Output {
 /// Contents are compared (--checksum), because both trees are made within the granularity of file times. A directory with
 /// entries is not replaced by anything else (exit code 23), so that its files are kept.
 #[test]
-fn whatever_was_there_a_copy_is_the_source_and_a_second_one_has_nothing_to_do() {
+fn a_copy_over_any_tree_equals_its_source_and_is_idempotent() {
     let mut whole = 0;
     for seed in 1..=40 {
         let scratch = tempfile::tempdir().unwrap();

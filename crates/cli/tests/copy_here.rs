@@ -64,7 +64,7 @@ fn read(path: PathBuf) -> String {
 
 /// A second reader would get nothing, and overwrite its file with nothing.
 #[test]
-fn standard_input_is_used_once() {
+fn stdin_cannot_be_used_twice() {
     let scratch = source(&[("a.txt", "precious")]);
     for list in ["-", "/dev/stdin"] {
         let ended = copy(scratch.path(), &["--files-from", list, "-", "src/a.txt"]);
@@ -74,7 +74,7 @@ fn standard_input_is_used_once() {
 }
 
 #[test]
-fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
+fn neither_a_file_nor_a_link_replaces_a_pipe_socket_or_device() {
     let scratch = source(&[("f", "1"), ("whole", "2")]);
     let (dir, source) = (scratch.path(), scratch.path().join("src"));
     symlink("f", source.join("link")).unwrap();
@@ -114,7 +114,7 @@ fn neither_a_file_nor_a_link_takes_the_place_of_a_pipe_a_socket_or_a_device() {
 
 /// Two files and a second name of one of them, each with a directory in its place.
 #[test]
-fn each_failure_is_named_where_everything_fails() {
+fn a_copy_that_fails_entirely_names_each_failure() {
     let scratch = source(&[("a", "1"), ("b", "22")]);
     let (dir, source) = (scratch.path(), scratch.path().join("src"));
     fs::hard_link(source.join("b"), source.join("c")).unwrap();
@@ -132,7 +132,7 @@ fn each_failure_is_named_where_everything_fails() {
 }
 
 #[test]
-fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
+fn a_dry_run_skips_a_pipe_and_lists_the_rest() {
     let scratch = source(&[("f", "1"), ("g", "22")]);
     mkfifo(&scratch.path().join("p"));
     let dry = copy(scratch.path(), &["-n", "src", "p", "there"]);
@@ -151,7 +151,7 @@ fn a_dry_run_lists_the_rest_where_something_cannot_be_read() {
 /// Entries at the destination with the name of a skipped pipe or socket are kept, whatever they are.
 /// Everything else that the source lacks is deleted.
 #[test]
-fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
+fn pipes_and_sockets_in_a_tree_are_skipped_without_blocking_delete() {
     let scratch = source(&[("f", "1")]);
     let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
     ["a", "b", "c"].iter().for_each(|name| mkfifo(&dir.join("src").join(name)));
@@ -180,7 +180,7 @@ fn pipes_and_sockets_in_a_tree_are_skipped_and_do_not_stop_a_deletion() {
 
 /// Root can write anywhere, so a directory in the file's place is used instead of one that is not writable.
 #[test]
-fn a_copy_that_cannot_be_written_names_the_directory() {
+fn an_error_names_the_directory_in_the_place_of_a_copy() {
     let scratch = source(&[("f", "1")]);
     fs::create_dir_all(scratch.path().join("there/f/x")).unwrap();
     let named = "there/f is a directory and was left unchanged";
@@ -189,7 +189,7 @@ fn a_copy_that_cannot_be_written_names_the_directory() {
 
 /// Two of three files differ, and only one of them in length: only a comparison of contents finds the other.
 #[test]
-fn a_dry_run_that_compares_contents_lists_those_that_differ() {
+fn a_checksum_dry_run_lists_files_whose_contents_differ() {
     let scratch = source(&[("f", "BBB"), ("longer", "1234"), ("same", "x")]);
     let there = scratch.path().join("there/src");
     write(&there, &[("f", "AAA"), ("longer", "1"), ("same", "x")]);
@@ -219,7 +219,7 @@ fn a_dry_run_that_compares_contents_lists_those_that_differ() {
 }
 
 #[test]
-fn a_dry_run_that_compares_contents_lists_no_hard_link_that_is_there() {
+fn a_checksum_dry_run_omits_hard_links_that_already_exist() {
     let scratch = source(&[("f", "one")]);
     fs::hard_link(scratch.path().join("src/f"), scratch.path().join("src/g")).unwrap();
     copy(scratch.path(), &["src", "there"]).ends(0, &[]);
@@ -239,7 +239,7 @@ fn options_may_stand_between_the_paths() {
 }
 
 #[test]
-fn a_dry_run_deletes_nothing_and_does_not_say_that_it_did() {
+fn a_dry_run_neither_deletes_nor_claims_to_have_deleted() {
     let scratch = source(&[]);
     write(&scratch.path().join("there"), &[("old", "1")]);
     let dry = copy(scratch.path(), &["-n", "--delete", "src/", "there/"]);
@@ -253,7 +253,7 @@ fn a_dry_run_deletes_nothing_and_does_not_say_that_it_did() {
 }
 
 #[test]
-fn existing_files_that_are_kept_are_no_failure() {
+fn keeping_existing_files_is_not_a_failure() {
     let scratch = source(&[("f", "new"), ("g", "2"), ("pipe", "3")]);
     let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
     symlink("f", dir.join("src/link")).unwrap();
@@ -272,7 +272,7 @@ fn existing_files_that_are_kept_are_no_failure() {
 }
 
 #[test]
-fn an_empty_pattern_is_wrong_usage() {
+fn an_empty_pattern_is_a_usage_error() {
     let scratch = source(&[("f", "1")]);
     for exclude in [&["--exclude", ""][..], &["--exclude="], &["--exclude", "a", "--exclude", ""]] {
         let ended = copy(scratch.path(), &[exclude, &["src", "there"]].concat());
@@ -282,7 +282,7 @@ fn an_empty_pattern_is_wrong_usage() {
 }
 
 #[test]
-fn faults_name_the_file_the_reason_and_what_copy_can_do() {
+fn errors_name_the_file_the_reason_and_a_remedy_that_copy_has() {
     let scratch = source(&[("f", "1")]);
     let dir = scratch.path();
     fs::write(dir.join("file"), "").unwrap();
@@ -301,7 +301,7 @@ fn faults_name_the_file_the_reason_and_what_copy_can_do() {
 }
 
 #[test]
-fn a_directory_is_copied_whole_with_and_without_scps_r() {
+fn a_directory_is_copied_whole_with_or_without_the_scp_option_r() {
     for (options, target) in [(&[][..], "plain"), (&["-r"][..], "with-r")] {
         let scratch = source(&[("f", "1")]);
         write(&scratch.path().join("src/inner"), &[("g", "2")]);
@@ -334,7 +334,7 @@ fn a_directory_is_neither_copied_into_itself_nor_deleted_by_its_copy() {
 
 /// As in `rsync -a`. An existing directory keeps its mode, because it may be a home directory.
 #[test]
-fn the_directory_that_takes_contents_gets_their_time_and_if_it_is_new_their_mode() {
+fn the_target_directory_gets_the_source_time_and_if_new_its_mode() {
     let scratch = source(&[("f", "1")]);
     let dir = scratch.path();
     let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
@@ -357,7 +357,7 @@ fn the_directory_that_takes_contents_gets_their_time_and_if_it_is_new_their_mode
 }
 
 #[test]
-fn files_of_one_name_do_not_take_each_others_place() {
+fn sources_with_the_same_name_do_not_overwrite_each_other() {
     let scratch = source(&[("f", "1")]);
     let dir = scratch.path();
     write(&dir.join("other"), &[("f", "2")]);
@@ -377,7 +377,7 @@ fn files_of_one_name_do_not_take_each_others_place() {
 
 /// 10 MB take 80 s at 1 Mbit/s.
 #[test]
-fn the_interrupt_key_says_what_becomes_of_a_copy() {
+fn an_interrupted_copy_says_that_its_data_is_kept() {
     if sweetspot_testing::is_ignored(Signal::INTERRUPT.number()) {
         return;
     }
@@ -415,7 +415,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 /// 10 MB take 4 s at 20 Mbit/s.
 #[test]
-fn the_same_command_after_an_interruption_completes_the_same_copy() {
+fn repeating_an_interrupted_copy_completes_it() {
     let scratch = tempfile::tempdir().unwrap();
     let (source, target) = (scratch.path().join("src"), scratch.path().join("new"));
     fs::create_dir(&source).unwrap();
@@ -456,7 +456,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_change_of_a_mode_alone_arrives_and_is_counted() {
+fn a_mode_change_alone_is_copied_and_counted() {
     let scratch = source(&[("f", "1"), ("g", "2")]);
     let dir = scratch.path();
     copy(dir, &["src", "there"]).ends(0, &[]);
@@ -480,7 +480,7 @@ fn a_change_of_a_mode_alone_arrives_and_is_counted() {
 }
 
 #[test]
-fn extended_attributes_of_a_file_that_is_there_become_those_of_the_source() {
+fn extended_attributes_of_an_existing_file_are_updated() {
     let scratch = source(&[("f", "1")]);
     let dir = scratch.path();
     let set = |path: &str, attribute: &str| {
@@ -518,7 +518,7 @@ fn extended_attributes_of_a_file_that_is_there_become_those_of_the_source() {
 }
 
 #[test]
-fn what_failed_keeps_the_receiver_from_being_up_to_date() {
+fn a_receiver_with_a_failed_file_is_not_reported_up_to_date() {
     let scratch = source(&[("f", "1"), ("g", "2")]);
     let dir = scratch.path();
     copy(dir, &["src", "there"]).ends(0, &[]);
@@ -561,7 +561,7 @@ fn a_dry_run_lists_links_and_new_directories() {
 
 /// A file of one piece and a file of several, to which a program appends a line every few milliseconds.
 #[test]
-fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
+fn a_growing_file_arrives_with_a_length_that_it_once_had() {
     let scratch = source(&[]);
     let dir = scratch.path();
     let paths = ["src/short", "src/long"].map(|name| dir.join(name));
@@ -594,7 +594,7 @@ fn a_file_that_only_grows_arrives_with_a_length_that_it_had() {
 
 /// The interrupted transfer left part of 10 MB.
 #[test]
-fn a_resumed_copy_says_where_it_resumed() {
+fn a_resumed_copy_reports_the_resumed_bytes() {
     let scratch = tempfile::tempdir().unwrap();
     let (source, target) = (scratch.path().join("f"), scratch.path().join("there"));
     fs::create_dir(&target).unwrap();
@@ -620,7 +620,7 @@ fn a_resumed_copy_says_where_it_resumed() {
 }
 
 #[test]
-fn a_result_that_standard_output_does_not_take_is_a_failure() {
+fn a_copy_fails_if_its_result_cannot_be_written_to_stdout() {
     let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
         sweetspot_testing::skipped("there is no /dev/full here");
         return;
@@ -638,7 +638,7 @@ fn a_result_that_standard_output_does_not_take_is_a_failure() {
 
 /// Two names of one file, and a directory: two entries of `src` lose mode bits.
 #[test]
-fn special_bits_of_modes_are_counted_and_not_kept() {
+fn special_mode_bits_are_dropped_and_counted() {
     let scratch = source(&[("tool", "1"), ("plain", "2")]);
     let source = scratch.path().join("src");
     fs::hard_link(source.join("tool"), source.join("same")).unwrap();

@@ -63,7 +63,7 @@ const TREE: [&str; 9] = [
 
 /// Each pattern with both programs, for a directory and for its contents.
 #[test]
-fn the_same_names_are_left_out() {
+fn exclude_patterns_match_the_same_names_as_in_rsync() {
     let patterns = [
         "*.o",
         "raw",
@@ -113,7 +113,7 @@ fn the_same_names_are_left_out() {
 }
 
 #[test]
-fn a_pattern_leaves_out_sources_and_names_of_a_list_too() {
+fn exclude_also_applies_to_sources_and_listed_names() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     write(dir, &["a.o", "b.c", "top/x/a.o", "top/x/b.c", "top/cache/1"]);
@@ -130,7 +130,7 @@ fn a_pattern_leaves_out_sources_and_names_of_a_list_too() {
 
 /// Directories with protected names are kept, in the dry run as in the real run.
 #[test]
-fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
+fn delete_keeps_excluded_entries_and_their_directories() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     fs::create_dir(dir.join("source")).unwrap();
@@ -153,7 +153,7 @@ fn a_deletion_leaves_what_is_excluded_with_the_directories_that_hold_it() {
 /// At the destination, each source finds an entry of another kind. rsync without `--force` or `--delete` replaces the same
 /// ones.
 #[test]
-fn the_same_things_give_way() {
+fn copy_replaces_the_same_entries_as_rsync() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     let source = dir.join("source");
@@ -196,7 +196,7 @@ fn the_same_things_give_way() {
 }
 
 #[test]
-fn a_link_named_as_destination_stays_a_link() {
+fn a_symbolic_link_as_destination_is_not_replaced() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     write(dir, &["file", "old"]);
@@ -219,7 +219,7 @@ fn a_link_named_as_destination_stays_a_link() {
 }
 
 #[test]
-fn wrong_usage_ends_with_2_before_anything_is_written() {
+fn a_usage_error_exits_with_2_before_anything_is_written() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     write(dir, &["file"]);
@@ -236,7 +236,7 @@ fn wrong_usage_ends_with_2_before_anything_is_written() {
 
 /// Lengths around a piece of 256 KiB, and empty files at either end.
 #[test]
-fn checksums_replace_a_file_of_any_other_length() {
+fn a_checksum_copy_replaces_a_file_of_any_length() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     let lengths = [0, 1, 2, 100, 80_000, 262_143, 262_144, 262_145, 300_000];
@@ -260,7 +260,7 @@ fn checksums_replace_a_file_of_any_other_length() {
 /// Like rsync, `copy` continues and exits with 23. rsync deletes nevertheless; `copy` does not, because it cannot know the
 /// missing source's contents.
 #[test]
-fn a_missing_source_costs_no_other_and_deletes_nothing() {
+fn a_missing_source_blocks_deletion_but_no_other_source() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     write(dir, &["src/a", "b", "there/old", "there/src/old"]);
@@ -280,7 +280,7 @@ fn a_missing_source_costs_no_other_and_deletes_nothing() {
 }
 
 #[test]
-fn sources_that_are_all_missing_are_an_error_that_names_each() {
+fn an_error_names_each_source_if_all_are_missing() {
     let scratch = tempfile::tempdir().unwrap();
     for options in [&[][..], &["--delete"], &["-n"]] {
         let arguments = [options, &["--json", "gone", "lost", "there"]].concat();
@@ -297,7 +297,7 @@ fn sources_that_are_all_missing_are_an_error_that_names_each() {
 
 /// If a file is left alone, its second name has no file to link to.
 #[test]
-fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
+fn a_dry_run_rejects_a_hard_link_as_the_real_run_does() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     write(dir, &["src/a", "there/src/a"]);
@@ -312,7 +312,7 @@ fn a_dry_run_gives_a_hard_link_the_reason_of_the_real_run() {
 }
 
 #[test]
-fn a_verbose_copy_names_each_file_that_it_writes() {
+fn a_verbose_copy_lists_each_file_that_it_writes() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path();
     // Each file but one contains its own name: 8 and 7 bytes.

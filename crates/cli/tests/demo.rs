@@ -38,7 +38,7 @@ fn is_empty(dir: &Path) -> std::io::Result<bool> {
 }
 
 #[test]
-fn every_variant_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
+fn every_variant_transfers_the_whole_file_and_leaves_no_temporary_files() -> Tested {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json", "-q"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -66,7 +66,7 @@ fn every_variant_moves_the_file_whole_and_nothing_stays_behind() -> Tested {
 }
 
 #[test]
-fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
+fn a_variant_that_cannot_run_is_reported_with_a_remedy() -> Tested {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "200kB", "--sizing", "kernel+nosuch,kernel+cubic"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -90,7 +90,7 @@ fn a_variant_that_cannot_run_is_named_with_the_way_out() -> Tested {
 }
 
 #[test]
-fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
+fn a_size_larger_than_the_disk_is_rejected_before_writing() -> Tested {
     let dir = tempfile::tempdir()?;
     // No file system has room for an exabyte.
     let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
@@ -102,7 +102,7 @@ fn more_than_the_disk_could_hold_is_refused_before_it_is_full() -> Tested {
 }
 
 #[test]
-fn what_a_killed_demonstration_left_is_swept_by_the_next() -> Tested {
+fn the_next_demo_removes_the_files_of_a_killed_one() -> Tested {
     let dir = tempfile::tempdir()?;
     let left = dir.path().join("tmp/sweetspot-demo-killed");
     fs::create_dir_all(&left)?;
@@ -116,7 +116,7 @@ fn what_a_killed_demonstration_left_is_swept_by_the_next() -> Tested {
 }
 
 #[test]
-fn results_that_cannot_be_kept_are_not_measured() -> Tested {
+fn nothing_is_measured_if_the_results_cannot_be_saved() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("out"), "a file where the directory would be")?;
     let Some(output) = run(dir.path(), &[])? else { return Ok(()) };
@@ -128,7 +128,7 @@ fn results_that_cannot_be_kept_are_not_measured() -> Tested {
 }
 
 #[test]
-fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
+fn an_interrupted_demo_leaves_no_temporary_files() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
     // At this rate, the transfer takes minutes, so it is still running when the signal arrives.
@@ -165,7 +165,7 @@ fn an_interrupted_demonstration_leaves_nothing_behind() -> Tested {
 }
 
 #[test]
-fn an_interrupted_demonstration_keeps_the_variants_that_had_finished() -> Tested {
+fn an_interrupted_demo_keeps_the_completed_variants() -> Tested {
     if sweetspot_testing::is_ignored(2) {
         sweetspot_testing::skipped("SIGINT is ignored here");
         return Ok(());
@@ -207,7 +207,7 @@ fn an_interrupted_demonstration_keeps_the_variants_that_had_finished() -> Tested
 
 /// Slow start moves up to 500 kB: twice the sum of the path's 125 kB and the buffer's 125 kB.
 #[test]
-fn a_size_that_slow_start_moves_alone_and_a_variant_that_cannot_run_are_named_first() -> Tested {
+fn warnings_about_a_small_size_and_an_unusable_variant_come_first() -> Tested {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "200kB", "--sizing", "kernel,kernel+nosuch"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -223,7 +223,7 @@ fn a_size_that_slow_start_moves_alone_and_a_variant_that_cannot_run_are_named_fi
 }
 
 #[test]
-fn bad_input_is_refused_in_words_before_anything_is_made() -> Tested {
+fn bad_input_is_rejected_before_any_file_is_created() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
     let empty = dir.path().join("empty");

@@ -60,7 +60,7 @@ fn processes_with(word: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_exit_code_is_the_command_s() {
+fn emulate_returns_its_commands_exit_code() {
     if !may_emulate() {
         return;
     }
@@ -69,7 +69,7 @@ fn the_exit_code_is_the_command_s() {
 }
 
 #[test]
-fn packets_cross_and_a_certificate_follows() {
+fn packets_cross_the_path_and_a_certificate_is_printed() {
     if !may_emulate() {
         return;
     }
@@ -90,7 +90,7 @@ fn packets_cross_and_a_certificate_follows() {
 }
 
 #[test]
-fn the_certificate_goes_to_a_file() {
+fn the_certificate_can_be_written_to_a_file() {
     if !may_emulate() {
         return;
     }
@@ -103,7 +103,7 @@ fn the_certificate_goes_to_a_file() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn each_error_takes_one_line() {
     let wrong = |arguments: &[&str], code: i32, word: &str| {
         let output = Command::new(SWEETSPOT).arg("emulate").args(arguments).output().unwrap();
         let stderr = stderr(&output);
@@ -150,7 +150,7 @@ fn what_is_wrong_is_said_in_one_line() {
 }
 
 #[test]
-fn a_request_to_end_ends_the_command_and_is_still_certified() {
+fn a_signal_ends_the_command_and_the_certificate_is_still_printed() {
     if !may_emulate() {
         return;
     }
@@ -167,7 +167,7 @@ fn a_request_to_end_ends_the_command_and_is_still_certified() {
 }
 
 #[test]
-fn the_far_command_is_asked_to_end_before_it_is_killed() {
+fn the_far_command_gets_sigterm_before_sigkill() {
     if !may_emulate() {
         return;
     }
@@ -180,7 +180,7 @@ fn the_far_command_is_asked_to_end_before_it_is_killed() {
 }
 
 #[test]
-fn a_second_request_kills_a_command_that_ignores_the_first() {
+fn a_second_signal_kills_a_command_that_ignores_the_first() {
     if !may_emulate() {
         return;
     }
@@ -194,7 +194,7 @@ fn a_second_request_kills_a_command_that_ignores_the_first() {
 }
 
 #[test]
-fn nothing_is_left_when_the_parent_is_killed() {
+fn killing_the_parent_leaves_no_process_behind() {
     if !may_emulate() {
         return;
     }
@@ -212,7 +212,7 @@ fn nothing_is_left_when_the_parent_is_killed() {
 }
 
 #[test]
-fn it_works_without_root() {
+fn emulate_works_without_root() {
     // The owner of /proc/self is the user of this process.
     let me = fs::metadata("/proc/self").unwrap().uid();
     if me != 0 {
@@ -240,7 +240,7 @@ fn it_works_without_root() {
 }
 
 #[test]
-fn a_trace_that_is_none_is_refused_with_its_line() {
+fn an_invalid_trace_is_rejected_with_its_line_number() {
     let file = tempfile::NamedTempFile::new().unwrap();
     fs::write(file.path(), "1\n2\nsoon\n").unwrap();
     let trace = file.path().to_str().unwrap();
@@ -252,7 +252,7 @@ fn a_trace_that_is_none_is_refused_with_its_line() {
 
 /// The path of @elephants has a hop of 50 Mbit/s with 20 ms; the certificate repeats the rate.
 #[test]
-fn the_path_of_a_scenario_that_comes_with_the_program_is_found_by_its_name() {
+fn emulate_finds_the_path_of_a_built_in_scenario_by_name() {
     if !may_emulate() {
         return;
     }
@@ -264,7 +264,7 @@ fn the_path_of_a_scenario_that_comes_with_the_program_is_found_by_its_name() {
 }
 
 #[test]
-fn the_paths_that_have_names_are_listed_with_their_sources() {
+fn named_paths_are_listed_with_their_sources() {
     let output = Command::new(SWEETSPOT).args(["emulate", "--list"]).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("@lte") && said.contains("WebPageTest") && said.contains("Pantheon"));
@@ -289,7 +289,7 @@ fn a_scenario_needs_no_duration() {
 }
 
 #[test]
-fn the_named_paths_are_listed_as_json_too() {
+fn named_paths_are_also_listed_as_json() {
     let list = |options: &[&str]| {
         let mut command = Command::new(SWEETSPOT);
         let output = command.args(["emulate", "--list"]).args(options).output().unwrap();

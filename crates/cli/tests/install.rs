@@ -11,7 +11,7 @@ fn root() -> std::path::PathBuf {
 
 /// `make install` builds, and then does the same as `install-of` does with an existing program.
 #[test]
-fn what_is_installed_is_found_where_shells_and_man_look() -> Tested {
+fn installed_files_are_where_shells_and_man_look() -> Tested {
     let prefix = tempfile::tempdir()?;
     let output = Command::new("make")
         .args(["install-of", concat!("PROGRAM=", env!("CARGO_BIN_EXE_sweetspot"))])

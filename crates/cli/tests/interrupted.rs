@@ -58,7 +58,7 @@ fn says_so(output: &Output, left: &str) {
 }
 
 #[test]
-fn an_interrupted_diagnosis_of_a_connection_shows_what_was_seen() -> Tested {
+fn an_interrupted_live_diagnosis_still_prints_its_report() -> Tested {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let end = listener.local_addr()?;
     let _open = TcpStream::connect(end)?;
@@ -72,14 +72,14 @@ fn an_interrupted_diagnosis_of_a_connection_shows_what_was_seen() -> Tested {
 }
 
 #[test]
-fn an_interrupted_diagnosis_of_a_recording_says_that_there_is_none() -> Tested {
+fn an_interrupted_diagnosis_of_a_recording_says_that_it_has_no_result() -> Tested {
     let Some(output) = interrupted(&["diagnose", "-"])? else { return Ok(()) };
     says_so(&output, "there is no diagnosis");
     Ok(())
 }
 
 #[test]
-fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are() -> Tested {
+fn an_interrupted_measurement_prints_or_locates_its_results_so_far() -> Tested {
     let scratch = tempfile::tempdir()?;
     let mut server = Command::new(PROGRAM)
         .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
@@ -115,7 +115,7 @@ fn an_interrupted_measurement_prints_its_results_so_far_or_says_where_they_are()
 
 /// The lab's processes are forks of the program, and print nothing.
 #[test]
-fn an_interrupted_run_of_the_lab_says_so_once() -> Tested {
+fn an_interrupted_lab_run_prints_one_message() -> Tested {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/elephants.toml");
     let arguments = ["run", scenario, "--engine", "lab"];
     let Some(output) = interrupted(&arguments)? else { return Ok(()) };

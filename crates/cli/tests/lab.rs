@@ -33,7 +33,7 @@ fn usage_error(output: &Output) -> String {
 }
 
 #[test]
-fn a_scenario_run_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Tested {
+fn a_lab_run_prints_an_outcome_with_a_certificate() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["run", file, "--engine", "lab", "--json"][..], &SHORT].concat();
@@ -50,7 +50,7 @@ fn a_scenario_run_by_the_kernel_has_the_same_outcome_and_a_certificate() -> Test
 }
 
 #[test]
-fn a_sweep_is_run_by_the_kernel_run_by_run() -> Tested {
+fn a_lab_sweep_reports_progress_run_by_run() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let over = ["--over", "transfer.sizing=fixed:25kB,fixed:50kB", "--seeds", "1"];
@@ -69,7 +69,7 @@ fn a_sweep_is_run_by_the_kernel_run_by_run() -> Tested {
 }
 
 #[test]
-fn what_the_lab_cannot_run_is_one_line_with_what_it_could() -> Tested {
+fn the_lab_rejects_an_unsupported_scenario_in_one_line_with_a_remedy() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let run = ["run", file, "--engine", "lab", "--set", "send_pool=1MB"];

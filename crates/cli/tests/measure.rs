@@ -64,7 +64,7 @@ fn findings_are_whole(value: &Value) -> usize {
 }
 
 #[test]
-fn a_measured_path_is_a_scenario_that_runs_again() -> Tested {
+fn a_measured_path_becomes_a_scenario_that_runs() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("path.toml");
     let command = format!(
@@ -103,7 +103,7 @@ fn a_measured_path_is_a_scenario_that_runs_again() -> Tested {
 }
 
 #[test]
-fn a_queue_per_flow_lets_another_flows_echoes_pass() -> Tested {
+fn fq_codel_is_recognised_as_per_flow_queueing() -> Tested {
     let dir = tempfile::tempdir()?;
     let path = "rate=20Mbit/s rtt=20ms buffer=100kB queue=fq-codel";
     let Some(output) = across_path(dir.path(), path, "measure --json --direction down")? else {
@@ -126,7 +126,7 @@ fn a_queue_per_flow_lets_another_flows_echoes_pass() -> Tested {
 }
 
 #[test]
-fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tested {
+fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> Tested {
     let dir = tempfile::tempdir()?;
     let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
     let command = format!(
@@ -171,7 +171,7 @@ fn a_watched_path_is_a_line_per_measurement_and_a_scenario_that_changes() -> Tes
 
 /// 1 kB is less than a train takes, so the capacity stays unknown.
 #[test]
-fn a_watched_path_without_a_capacity_names_the_scenario_that_is_missing() -> Tested {
+fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> Tested {
     let dir = tempfile::tempdir()?;
     let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
     let command = format!(
@@ -188,7 +188,7 @@ fn a_watched_path_without_a_capacity_names_the_scenario_that_is_missing() -> Tes
 }
 
 #[test]
-fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
+fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> Tested {
     let dir = tempfile::tempdir()?;
     let Some(output) = across(dir.path(), "measure --direction up --budget 1kB")? else {
         return Ok(());
@@ -207,7 +207,7 @@ fn a_budget_too_small_for_anything_is_said_and_kept() -> Tested {
 }
 
 #[test]
-fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
+fn measure_without_a_ticket_says_how_to_get_one() -> Tested {
     let output = Command::new(PROGRAM).arg("measure").env_remove("SWEETSPOT_TICKET").output()?;
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr)?;
@@ -216,7 +216,7 @@ fn a_measurement_without_a_ticket_says_where_one_comes_from() -> Tested {
 }
 
 #[test]
-fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested {
+fn without_a_ticket_only_the_rtt_to_a_server_is_measured() -> Tested {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let server = listener.local_addr()?.to_string();
     let output = Command::new(PROGRAM).args(["measure", &server, "--json"]).output()?;
@@ -232,7 +232,7 @@ fn a_server_that_does_not_run_this_shows_its_round_trip_and_no_more() -> Tested 
 }
 
 #[test]
-fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
+fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> Tested {
     let dir = tempfile::tempdir()?;
     let mut serve = Command::new(PROGRAM)
         .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
@@ -267,7 +267,7 @@ fn a_far_end_that_dies_is_named_and_ends_the_measurement() -> Tested {
 }
 
 #[test]
-fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
+fn a_scenario_path_is_emulated_hop_by_hop_in_both_directions() -> Tested {
     let dir = tempfile::tempdir()?;
     let (file, certificate) = (dir.path().join("chain.toml"), dir.path().join("certificate.json"));
     fs::write(dir.path().join("back.csv"), "0,6Mbit/s\n1,2Mbit/s\n")?;
@@ -304,7 +304,7 @@ fn the_path_of_a_scenario_is_emulated_hop_by_hop_both_ways() -> Tested {
 }
 
 #[test]
-fn a_rate_without_a_measured_loss_is_an_upper_bound_that_names_its_assumptions() -> Tested {
+fn a_rate_without_measured_loss_is_an_upper_bound_with_its_assumptions() -> Tested {
     let dir = tempfile::tempdir()?;
     let full = "measure --direction down --budget 300kB";
     let Some(output) = across(dir.path(), full)? else { return Ok(()) };
@@ -324,7 +324,7 @@ fn a_rate_without_a_measured_loss_is_an_upper_bound_that_names_its_assumptions()
 }
 
 #[test]
-fn a_port_out_of_range_is_named() -> Tested {
+fn an_out_of_range_port_is_reported() -> Tested {
     let output = Command::new(PROGRAM).args(["measure", "127.0.0.1:99999"]).output()?;
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr)?;
@@ -335,7 +335,7 @@ fn a_port_out_of_range_is_named() -> Tested {
 /// A server without Sweetspot shows no rate, so there is no verdict and no path for a scenario. Nobody answers at this address
 /// (RFC 5737).
 #[test]
-fn what_handshakes_cannot_show_is_refused_before_the_measurement() -> Tested {
+fn options_that_need_a_ticket_are_rejected_before_the_measurement() -> Tested {
     for option in [&["--quick"][..], &["--scenario", "path.toml"], &["--budget", "1MB"]] {
         let refused =
             Command::new(PROGRAM).args(["measure", "192.0.2.1:7"]).args(option).output()?;
@@ -348,7 +348,7 @@ fn what_handshakes_cannot_show_is_refused_before_the_measurement() -> Tested {
 
 /// Nobody answers at this address (RFC 5737), so only a check before the measurement can name the file.
 #[test]
-fn a_file_without_a_place_is_refused_before_the_measurement() -> Tested {
+fn an_unwritable_output_file_is_rejected_before_the_measurement() -> Tested {
     for (far_end, option) in [("192.0.2.1:7", "--html"), ("sweetspot1:x", "--scenario")] {
         let command = ["measure", far_end, option, "/nonexistent/x"];
         let refused = Command::new(PROGRAM).args(command).output()?;

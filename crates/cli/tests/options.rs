@@ -37,7 +37,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn an_option_without_an_effect_is_wrong_usage_and_named() {
+fn an_option_without_an_effect_is_a_usage_error_that_names_it() {
     for (line, option) in WITHOUT_EFFECT {
         let output = Command::new(SWEETSPOT)
             .args(line.split(' '))
@@ -145,7 +145,7 @@ const WRONG: &[(&str, &str)] = &[
 /// Very short and very long paths also get an answer: the BDP is below ten packets, or above the largest TCP
 /// window.
 #[test]
-fn paths_at_either_end_are_answered_in_words_and_as_json() {
+fn extreme_paths_get_an_answer_as_text_and_as_json() {
     let ask = |rate: &str, rtt: &str, json: &[&str]| {
         let line = [&["advise", "window", "--rate", rate, "--rtt", rtt][..], json].concat();
         let output = Command::new(SWEETSPOT).args(line).output().unwrap();
@@ -161,7 +161,7 @@ fn paths_at_either_end_are_answered_in_words_and_as_json() {
 }
 
 #[test]
-fn a_wrong_value_is_wrong_usage_in_every_verb() {
+fn an_invalid_value_is_a_usage_error_in_every_verb() {
     let scratch = tempfile::tempdir().unwrap();
     for (line, part) in WRONG {
         let output = Command::new(SWEETSPOT)
@@ -195,7 +195,7 @@ const OVERWRITING: &[(&str, &str)] = &[
 
 #[cfg(target_os = "linux")]
 #[test]
-fn no_verb_overwrites_what_it_reads() {
+fn no_verb_overwrites_its_input() {
     let scratch = tempfile::tempdir().unwrap();
     let at = |name: &str| scratch.path().join(name);
     let scenario = "duration = \"1s\"\n[path]\nrate = \"9Mbit/s\"\nrtt = \"9ms\"\nbuffer = \"9kB\"\n\
@@ -237,7 +237,7 @@ const UNUSABLE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn a_file_that_cannot_be_used_is_named_with_the_next_step() {
+fn an_unusable_file_is_reported_with_the_next_step() {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("empty"), "").unwrap();
     for (line, part) in UNUSABLE {
@@ -250,7 +250,7 @@ fn a_file_that_cannot_be_used_is_named_with_the_next_step() {
 }
 
 #[test]
-fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
+fn a_built_in_scenario_is_found_by_its_name() {
     let scratch = tempfile::tempdir().unwrap();
     let run = |name: &str| {
         let mut command = Command::new(SWEETSPOT);
@@ -275,7 +275,7 @@ fn a_scenario_that_comes_with_the_program_is_found_by_its_name() {
 
 /// A missing file is a usage error wherever its name appears, and is reported before any other error.
 #[test]
-fn a_file_or_scenario_that_is_not_there_is_wrong_usage() {
+fn a_missing_file_or_scenario_is_a_usage_error() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::write(scratch.path().join("empty.toml"), "\n").unwrap();
     for (line, words) in [
@@ -302,7 +302,7 @@ fn a_file_or_scenario_that_is_not_there_is_wrong_usage() {
 
 /// Paths and scenarios both have names. A name of the wrong kind is a usage error that says where it can be used.
 #[test]
-fn a_name_of_the_other_kind_says_what_it_is_and_which_verb_takes_it() {
+fn a_name_of_the_wrong_kind_is_explained_with_the_right_verb() {
     for (line, words) in [
         ("run @lte", "@lte: a path has this name"),
         ("sweep @lte --over path.rtt=1ms,2ms", "give it to `sweetspot emulate --path`"),
@@ -318,7 +318,7 @@ fn a_name_of_the_other_kind_says_what_it_is_and_which_verb_takes_it() {
 
 /// The printed file, and the name with its options, have the same outcome except for the time taken.
 #[test]
-fn a_printed_scenario_is_the_one_that_runs() {
+fn a_printed_scenario_has_the_outcome_of_its_name_and_options() {
     let scratch = tempfile::tempdir().unwrap();
     let sweetspot = |line: &str| {
         let mut command = Command::new(SWEETSPOT);
@@ -346,7 +346,7 @@ fn a_printed_scenario_is_the_one_that_runs() {
 }
 
 #[test]
-fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
+fn a_server_with_one_ticket_keeps_an_audit_log_and_metrics() {
     let scratch = tempfile::tempdir().unwrap();
     let (audit, file) = (scratch.path().join("audit"), scratch.path().join("file"));
     fs::write(&file, vec![7; 5000]).unwrap();
@@ -390,7 +390,7 @@ fn a_server_with_one_ticket_keeps_an_audit_log_and_counts() {
 
 /// The exit codes are a shell's (POSIX, 2.8.2).
 #[test]
-fn a_tuned_command_ends_as_in_a_shell_and_is_told_if_nothing_was_tuned() {
+fn tune_run_exits_as_a_shell_and_reports_that_nothing_was_tuned() {
     for (command, code, words, lines) in [
         // It follows the line that names the watched process.
         ("true", 0, "no TCP connection of true was seen", 2),

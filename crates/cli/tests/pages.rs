@@ -52,7 +52,7 @@ fn browser_and_pages() -> Result<Option<Shown>, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn no_page_is_wider_than_a_phone_and_every_word_of_it_can_be_read() -> Tested {
+fn every_page_fits_a_phone_and_is_readable() -> Tested {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     for page in pages {
         assert_eq!(browser.faults(&page)?, Vec::<String>::new());
@@ -90,7 +90,7 @@ fn without_answers(capture: &[u8]) -> Vec<u8> {
 
 /// A sender that got no answer has no window, no RTT, and no rate.
 #[test]
-fn a_frame_without_values_has_no_scale() -> Tested {
+fn a_plot_without_data_has_no_scale() -> Tested {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -121,7 +121,7 @@ fn a_frame_without_values_has_no_scale() -> Tested {
 
 /// On a phone, a row is a block of names and values; a value with its interval has at most 17 characters.
 #[test]
-fn no_value_of_a_table_breaks_on_a_phone() -> Tested {
+fn no_table_value_wraps_on_a_phone() -> Tested {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     browser.screen(390, false)?;
     for page in pages {
@@ -136,7 +136,7 @@ fn no_value_of_a_table_breaks_on_a_phone() -> Tested {
 }
 
 #[test]
-fn pictures_are_written_or_it_is_said_why_not() -> Tested {
+fn report_writes_every_picture_or_says_why_there_is_none() -> Tested {
     let directory = tempfile::tempdir()?;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/standing/sweet-spot.toml");
     // With one variant and two seeds, there is no line to draw.

@@ -60,7 +60,7 @@ const VERBS: [(&str, &str); 17] = [
 const SCENARIO: &str = "duration = \"1s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"50kB\"\n[[transfer]]\n";
 
 #[test]
-fn each_verb_works_with_fewer_rights_or_names_what_is_missing() {
+fn each_verb_works_with_fewer_privileges_or_names_the_missing_one() {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return sweetspot_testing::skipped("only root can give rights up (run as root)");
     }

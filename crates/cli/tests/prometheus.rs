@@ -65,7 +65,7 @@ impl Drop for Program {
 }
 
 #[test]
-fn what_serve_hands_out_is_as_prometheus_wants_it() {
+fn serve_exports_valid_prometheus_metrics() {
     let directory = tempfile::tempdir().unwrap();
     let metrics = address();
     let _serve = Program::start(&[
@@ -81,7 +81,7 @@ fn what_serve_hands_out_is_as_prometheus_wants_it() {
 }
 
 #[test]
-fn what_tune_hands_out_is_as_prometheus_wants_it() {
+fn tune_exports_valid_prometheus_metrics() {
     let metrics = address();
     let _tune =
         Program::start(&["tune", "run", "--metrics", &metrics.to_string(), "--", "sleep", "60"]);
@@ -92,7 +92,7 @@ fn what_tune_hands_out_is_as_prometheus_wants_it() {
 }
 
 #[test]
-fn each_alert_fires_when_it_should_and_not_else() {
+fn each_alert_fires_only_when_it_should() {
     promtool::accepts(&["test", "rules", &format!("{PACKAGING}/alerts-test.yml")], "");
     // Every alert has a test.
     let read = |name| std::fs::read_to_string(format!("{PACKAGING}/{name}")).unwrap();
@@ -107,7 +107,7 @@ fn each_alert_fires_when_it_should_and_not_else() {
 
 /// Wraps each expression in a recording rule, because promtool parses rules.
 #[test]
-fn each_expression_of_the_dashboard_is_one() {
+fn each_dashboard_expression_is_valid_promql() {
     let text = std::fs::read_to_string(format!("{PACKAGING}/grafana-dashboard.json")).unwrap();
     let dashboard: Value = serde_json::from_str(&text).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();

@@ -33,7 +33,7 @@ fn rows(document: &str, columns: &[&str]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn every_promise_names_a_test_that_exists() {
+fn every_promise_names_an_existing_test() {
     let rows = rows(&document(), &["asset", "attacker", "defence", "test"]);
     assert!(rows.len() > 20, "the table has {} rows", rows.len());
     for row in rows {
@@ -136,7 +136,7 @@ fn in_words(value: &str) -> String {
 }
 
 #[test]
-fn values_are_written_as_readers_expect_them() {
+fn limit_values_are_formatted_for_readers() {
     for (value, words) in [
         ("Duration::from_secs(30)", "30 s"),
         ("1 << 16", "65,536"),

@@ -32,7 +32,7 @@ fn usage_error(output: &Output) -> String {
 }
 
 #[test]
-fn the_series_is_a_parquet_file_and_the_same_for_the_same_seed() {
+fn equal_seeds_write_identical_parquet_series() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["a.parquet", "b.parquet"] {
         let output = run(directory.path(), name, &["--interval", "10ms"]);
@@ -47,7 +47,7 @@ fn the_series_is_a_parquet_file_and_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn the_name_of_the_file_decides_its_format() {
+fn the_file_extension_selects_the_series_format() {
     let directory = tempfile::tempdir().unwrap();
     assert!(run(directory.path(), "a.csv", &[]).status.success());
     let text = std::fs::read_to_string(directory.path().join("a.csv")).unwrap();
@@ -59,7 +59,7 @@ fn the_name_of_the_file_decides_its_format() {
 }
 
 #[test]
-fn a_series_in_csv_is_drawn_like_one_in_parquet() {
+fn a_csv_series_yields_as_many_plots_as_a_parquet_series() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["a.csv", "a.parquet"] {
         assert!(run(directory.path(), name, &[]).status.success());
@@ -86,7 +86,7 @@ fn rates(line: &str) -> Vec<f64> {
 }
 
 #[test]
-fn mirrored_traffic_is_told_by_direction_and_none_carries_more_than_the_link() {
+fn mirrored_traffic_is_reported_per_direction_and_below_the_link_rate() {
     let directory = tempfile::tempdir().unwrap();
     let elephants =
         "reverse = \"mirror\"\n[[cross]]\nkind = \"elephants\"\ncount = 4\nwindow = \"5pkt\"";
@@ -105,7 +105,7 @@ fn mirrored_traffic_is_told_by_direction_and_none_carries_more_than_the_link() {
 }
 
 #[test]
-fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
+fn a_transfer_that_starts_after_the_run_ends_is_reported_as_unmeasured() {
     let directory = tempfile::tempdir().unwrap();
     let output = run(directory.path(), "x.csv", &["--set", "transfer.start=3s"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -123,7 +123,7 @@ fn a_transfer_that_starts_after_the_end_is_said_to_have_none() {
 }
 
 #[test]
-fn a_series_that_cannot_be_written_is_named_with_the_next_step() {
+fn an_unwritable_series_is_reported_with_the_next_step() {
     let directory = tempfile::tempdir().unwrap();
     // A link to the device, so that at worst the link is replaced.
     std::os::unix::fs::symlink("/dev/full", directory.path().join("full")).unwrap();
@@ -151,7 +151,7 @@ fn an_interval_without_a_series_is_refused() {
 }
 
 #[test]
-fn samples_without_end_are_refused() {
+fn a_sampling_interval_that_is_too_short_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let message = usage_error(&run(directory.path(), "x.parquet", &["--interval", "1ns"]));
     assert!(

@@ -34,7 +34,7 @@ fn first_line(output: &Output) -> String {
 }
 
 #[test]
-fn options_win_over_variables_and_variables_over_the_file() -> Tested {
+fn options_override_variables_and_variables_override_the_file() -> Tested {
     let home = Home::with("[advise.window]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n")?;
     // 1.05 x 100 Mbit/s x T, with a buffer of the same size and 1448 of 1500 B payload: 1.014 MB for 80 ms, 506.8 kB for 40 ms,
     // 253.4 kB for 20 ms.
@@ -52,7 +52,7 @@ fn options_win_over_variables_and_variables_over_the_file() -> Tested {
 }
 
 #[test]
-fn the_file_stands_where_xdg_says_or_where_it_is_named() -> Tested {
+fn the_settings_file_is_found_via_xdg_or_sweetspot_config() -> Tested {
     let home = Home::with("[advise.window]\nfrobnicate = 1\n")?;
     let other = tempfile::tempdir()?;
     let question = ["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"];
@@ -68,7 +68,7 @@ fn the_file_stands_where_xdg_says_or_where_it_is_named() -> Tested {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_file_line_and_suggestion() -> Tested {
+fn an_unknown_key_is_rejected_with_file_line_and_suggestion() -> Tested {
     for (file, line, meant) in [
         ("quiet = true\n\n[send]\nsizng = \"max\"\n", 4, "sizing"),
         ("[serv]\ndir = \"x\"\n", 1, "serve"),
@@ -86,7 +86,7 @@ fn an_unknown_key_is_refused_with_file_line_and_suggestion() -> Tested {
 }
 
 #[test]
-fn a_wrong_value_is_refused_with_where_it_stands() -> Tested {
+fn an_invalid_setting_is_rejected_with_its_location() -> Tested {
     for (file, place) in [
         ("[run]\nengine = \"theroy\"\n", "line 2"),
         ("[run]\njson = \"yes\"\n", "line 2"),
@@ -105,7 +105,7 @@ fn a_wrong_value_is_refused_with_where_it_stands() -> Tested {
 }
 
 #[test]
-fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
+fn a_top_level_key_applies_to_every_verb_that_has_it() -> Tested {
     let home = Home::with("json = true\n")?;
     let advice = home.sweetspot(&["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"]);
     for mut command in [advice, home.sweetspot(&["serve", "key"])] {
@@ -117,7 +117,7 @@ fn a_key_at_the_top_counts_for_every_verb_that_has_it() -> Tested {
 }
 
 #[test]
-fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
+fn quiet_prints_only_results_and_errors() -> Tested {
     let home = Home::with("")?;
     // The direction of an asymmetric path is noted.
     let path = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
@@ -131,7 +131,7 @@ fn quiet_leaves_out_what_is_neither_result_nor_error() -> Tested {
 }
 
 #[test]
-fn quiet_keeps_a_warning_that_may_change_the_decision() -> Tested {
+fn quiet_keeps_warnings_that_matter_for_the_decision() -> Tested {
     let home = Home::with("")?;
     // At 10 Gbit/s, a simulation would exceed its default limit, so the closed form is not checked.
     let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30% --json";
@@ -148,7 +148,7 @@ fn quiet_keeps_a_warning_that_may_change_the_decision() -> Tested {
 }
 
 #[test]
-fn completions_offer_values() -> Tested {
+fn shell_completions_offer_option_values() -> Tested {
     let home = Home::with("")?;
     for shell in ["bash", "zsh", "fish"] {
         let script = words(&home.sweetspot(&["generate", "completions", shell]).output()?.stdout)

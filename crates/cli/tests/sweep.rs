@@ -48,7 +48,7 @@ const REFUSED: [(&[&str], &str); 6] = [
 ];
 
 #[test]
-fn what_cannot_be_swept_is_said_in_one_line_before_anything_is_run() -> Tested {
+fn an_invalid_sweep_is_rejected_in_one_line_before_any_run() -> Tested {
     let (directory, _) = scenario()?;
     for (arguments, words) in REFUSED {
         let all = [&["sweep", "small.toml"], arguments].concat();
@@ -72,7 +72,7 @@ const SWEEP: [&str; 8] = [
 ];
 
 #[test]
-fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
+fn a_resumed_sweep_writes_the_same_bytes_as_an_uninterrupted_one() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
@@ -101,7 +101,7 @@ fn a_sweep_that_was_killed_ends_with_the_bytes_of_one_that_was_not() -> Tested {
 }
 
 #[test]
-fn a_journal_of_another_version_is_refused_with_the_way_out() -> Tested {
+fn a_journal_of_another_version_is_rejected_with_a_remedy() -> Tested {
     let (directory, _) = scenario()?;
     let journal = directory.path().join("points.csv.journal");
     fs::write(&journal, "{\"sweetspot_journal\":1,\"version\":\"0.0.1\"}\n")?;
@@ -113,7 +113,7 @@ fn a_journal_of_another_version_is_refused_with_the_way_out() -> Tested {
 }
 
 #[test]
-fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
+fn a_full_disk_is_reported_and_the_table_is_still_complete() -> Tested {
     if !Path::new("/dev/full").exists() {
         sweetspot_testing::skipped("there is no /dev/full here");
         return Ok(());
@@ -132,7 +132,7 @@ fn a_full_disk_is_said_and_takes_nothing_from_the_table() -> Tested {
 }
 
 #[test]
-fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Tested {
+fn an_interrupted_sweep_says_where_it_will_resume() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     // The head, 6 combinations and 5 runs are written. Long enough that it cannot be done before it is interrupted: a thousand seeds.
@@ -155,7 +155,7 @@ fn an_interrupted_sweep_says_where_its_runs_are_and_goes_on_from_there() -> Test
 }
 
 #[test]
-fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
+fn report_combines_a_sweep_and_a_run_into_one_page() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
@@ -187,7 +187,7 @@ fn a_page_is_made_of_what_a_sweep_and_a_run_left() -> Tested {
 }
 
 #[test]
-fn files_that_are_no_results_are_named_with_what_they_are() -> Tested {
+fn report_describes_an_unusable_file() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let files = [
@@ -228,7 +228,7 @@ fn as_csv(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
+fn the_parquet_and_csv_files_of_a_sweep_have_the_same_rows() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt,sobas", "--over", "path.buffer=20pkt,40pkt"];
@@ -248,7 +248,7 @@ fn the_parquet_file_of_a_sweep_has_the_rows_and_values_of_its_csv() -> Tested {
 }
 
 #[test]
-fn a_page_is_made_of_parquet_files_too() -> Tested {
+fn report_reads_parquet_files() -> Tested {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
@@ -279,7 +279,7 @@ fn a_page_is_made_of_parquet_files_too() -> Tested {
 }
 
 #[test]
-fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
+fn report_describes_an_unusable_parquet_file() -> Tested {
     use sweetspot_report::{Column, Columns, parquet};
     let (directory, _) = scenario()?;
     let here = directory.path();
@@ -309,7 +309,7 @@ fn column_files_that_are_no_results_are_named_with_what_they_are() -> Tested {
 }
 
 #[test]
-fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
+fn a_sweep_ends_with_a_verdict_that_names_ties() -> Tested {
     let (directory, _) = scenario()?;
     let windows = "transfer.0.sizing=fixed:5pkt,fixed:140pkt,fixed:160pkt";
     let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
@@ -336,7 +336,7 @@ fn a_sweep_ends_with_its_verdict_which_names_ties() -> Tested {
 }
 
 #[test]
-fn a_queue_is_counted_in_a_named_unit() -> Tested {
+fn a_queue_length_has_a_named_unit() -> Tested {
     let directory = tempfile::tempdir()?;
     let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
         let line = ["run", "@elephants", "--engine", engine, "--set", "duration=5s"];
@@ -351,7 +351,7 @@ fn a_queue_is_counted_in_a_named_unit() -> Tested {
 }
 
 #[test]
-fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
+fn theory_rejects_uncovered_sweeps_and_runs_alike() -> Tested {
     let directory = tempfile::tempdir()?;
     // A window larger than path and buffer overflows the buffer.
     let large = "transfer.0.sizing=fixed:100000pkt";
@@ -383,7 +383,7 @@ fn closed_forms_that_do_not_cover_a_sweep_end_it_as_they_end_a_run() -> Tested {
 
 /// The transfer of @elephants begins after 15 seconds.
 #[test]
-fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
+fn a_search_over_runs_without_a_transfer_finds_no_best_window() {
     let directory = tempfile::tempdir().unwrap();
     let options =
         ["--find-best", "--seeds", "1", "--set", "warmup=5s", "--set", "duration=5s", "-q"];
@@ -397,7 +397,7 @@ fn a_search_in_runs_without_the_transfer_finds_no_best_window() {
 /// C T_m is 125 packets of 1000 bytes, and the buffer holds 50 more. 130 packets fill the path with an RTT of 130 / 125 of 20
 /// ms, 20.8 ms; 170 packets have 27.2 ms at the same rate.
 #[test]
-fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -> Tested {
+fn the_verdict_names_the_smallest_of_equally_fast_windows_with_its_rtt() -> Tested {
     let (directory, _) = scenario()?;
     let windows = "transfer.0.sizing=fixed:170pkt,fixed:130pkt,fixed:60pkt";
     let said = |options: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
@@ -425,7 +425,7 @@ fn the_smallest_of_the_windows_that_are_as_fast_is_named_with_its_round_trip() -
 
 /// The simulator needs longer for a million seconds than the test waits for the first sign of life.
 #[test]
-fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
+fn an_interrupted_run_says_which_results_are_missing() -> Tested {
     let (directory, _) = scenario()?;
     for (options, words) in [
         (&[][..], "there is no result"),
@@ -455,7 +455,7 @@ fn an_interrupted_run_says_that_there_is_no_result() -> Tested {
 
 /// This check needs neither the lab's permissions nor its running time.
 #[test]
-fn a_lab_whose_transfers_start_after_its_end_is_refused_before_it_runs() {
+fn the_lab_rejects_a_run_that_ends_before_its_transfers_start() {
     let directory = tempfile::tempdir().unwrap();
     let late = ["--set", "warmup=3s", "--set", "duration=5s"];
     let arguments = [&["run", "@elephants", "--engine", "lab"][..], &late].concat();
@@ -467,7 +467,7 @@ fn a_lab_whose_transfers_start_after_its_end_is_refused_before_it_runs() {
 }
 
 #[test]
-fn a_search_without_a_transfer_names_the_file() -> Tested {
+fn a_scenario_without_a_transfer_is_reported_by_file_name() -> Tested {
     let (directory, _) = scenario()?;
     fs::write(
         directory.path().join("none.toml"),
@@ -483,7 +483,7 @@ fn a_search_without_a_transfer_names_the_file() -> Tested {
 }
 
 #[test]
-fn a_search_keeps_its_json_and_refuses_another_format() -> Tested {
+fn a_search_writes_json_and_rejects_other_formats() -> Tested {
     let (directory, _) = scenario()?;
     let search = ["sweep", "small.toml", "--find-best", "--tolerance", "0.5", "--out"];
     let output = sweetspot(directory.path(), &[&search[..], &["best.json"]].concat()).output()?;
@@ -503,7 +503,7 @@ fn a_search_keeps_its_json_and_refuses_another_format() -> Tested {
 }
 
 #[test]
-fn an_option_of_the_search_is_refused_without_it() -> Tested {
+fn search_options_and_sweep_options_exclude_each_other() -> Tested {
     let (directory, _) = scenario()?;
     let line = ["sweep", "small.toml", "--over", "path.rtt=10ms,20ms", "--tolerance", "0.1"];
     let output = sweetspot(directory.path(), &line).output()?;
@@ -518,7 +518,7 @@ fn an_option_of_the_search_is_refused_without_it() -> Tested {
 
 /// 130 packets of 1000 B fill C T = 125, and T = 20 ms becomes 20.8 ms. The kernel's window also fills a large buffer.
 #[test]
-fn of_those_that_are_as_fast_the_verdict_names_the_shortest_rtt_first() -> Tested {
+fn among_equally_fast_variants_the_verdict_names_the_lowest_rtt_first() -> Tested {
     let (directory, _) = scenario()?;
     // By then, slow start is over.
     let line = ["sweep", "small.toml", "--set", "warmup=30s", "--set", "path.buffer=2000pkt"];
@@ -535,7 +535,7 @@ fn of_those_that_are_as_fast_the_verdict_names_the_shortest_rtt_first() -> Teste
 }
 
 #[test]
-fn a_list_of_scenarios_an_outcome_of_another_format_and_a_scenario_on_standard_input() -> Tested {
+fn sweep_lists_scenarios_and_run_rejects_bad_output_names_and_reads_stdin() -> Tested {
     let (directory, _) = scenario()?;
     let listed = |verb: &str| sweetspot(directory.path(), &[verb, "@"]).output();
     assert_eq!(listed("sweep")?.stdout, listed("run")?.stdout);

@@ -23,7 +23,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
+fn a_failed_write_to_stdout_is_reported() -> Tested {
     for arguments in [&["generate", "completions", "bash"][..], &["advise", "host"], &["--help"]] {
         let output = sweetspot(arguments).stdout(full()?).stderr(Stdio::piped()).output()?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -35,7 +35,7 @@ fn what_cannot_be_written_to_standard_output_is_said() -> Tested {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() -> Tested {
+fn a_closed_output_pipe_is_not_an_error() -> Tested {
     // The last one would never end by itself.
     let endless = ["top", "--json", "--interval", "100ms"];
     for arguments in
@@ -51,7 +51,7 @@ fn a_reader_that_has_gone_is_no_error() -> Tested {
 }
 
 #[test]
-fn words_that_nobody_hears_change_no_exit_code() -> Tested {
+fn unwritable_stderr_does_not_change_the_exit_code() -> Tested {
     let path = "rate=100Mbit/s rtt=1ms buffer=125kB";
     let mut emulate = sweetspot(&["emulate", "--path", path, "--", "sh", "-c", "exit 7"]);
     let seen = emulate.output()?;
@@ -65,7 +65,7 @@ fn words_that_nobody_hears_change_no_exit_code() -> Tested {
 }
 
 #[test]
-fn a_scenario_that_never_ends_is_refused() -> Tested {
+fn an_endless_scenario_file_is_rejected() -> Tested {
     let output = sweetspot(&["run", "/dev/zero"]).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/zero: more than 16 MiB"), "{}", stderr(&output));
@@ -73,7 +73,7 @@ fn a_scenario_that_never_ends_is_refused() -> Tested {
 }
 
 #[test]
-fn a_scenario_that_is_no_utf8_is_refused_with_the_line() -> Tested {
+fn a_scenario_that_is_not_utf8_is_rejected_with_its_line_number() -> Tested {
     let file = std::env::temp_dir().join(format!("latin1-{}.toml", std::process::id()));
     std::fs::write(&file, b"seed = 1\ntitle = \"na\xefve\"\n")?;
     let output = sweetspot(&["run", &file.to_string_lossy()]).output()?;
@@ -84,7 +84,7 @@ fn a_scenario_that_is_no_utf8_is_refused_with_the_line() -> Tested {
 }
 
 #[test]
-fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
+fn a_usage_error_takes_one_line_and_names_the_next_step() -> Tested {
     for (arguments, word) in [
         (&["frobnicate"][..], "frobnicate"),
         (&["serve"], "--dir"),
@@ -103,7 +103,7 @@ fn wrong_usage_is_said_in_one_line_that_tells_the_next_step() -> Tested {
 }
 
 #[test]
-fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
+fn a_seed_that_json_numbers_cannot_hold_is_rejected() -> Tested {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/jitter.toml");
     let output = sweetspot(&["run", scenario, "--seed", "9007199254740993"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -112,7 +112,7 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
 }
 
 #[test]
-fn advice_beside_others_is_simulated_unless_that_is_refused() -> Tested {
+fn advice_with_cross_traffic_is_simulated_unless_disabled() -> Tested {
     let question = ["advise", "window", "--rate", "5Mbit", "--rtt", "30ms", "--buffer", "25kB"];
     let ask = |more: &[&str]| -> std::io::Result<serde_json::Value> {
         let output = sweetspot(&[&question, more].concat()).arg("--json").output()?;
@@ -140,7 +140,7 @@ fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
+fn ui_reports_a_missing_diagnose_page_at_startup() -> Tested {
     let mut ui = sweetspot(&["ui"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut address = String::new();
     BufReader::new(ui.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
@@ -153,7 +153,7 @@ fn a_page_without_a_simulator_of_its_own_is_said_at_the_start() -> Tested {
 }
 
 #[test]
-fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
+fn the_overview_names_only_existing_verbs_and_every_page_has_its_sections() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = sweetspot(&["generate", "man", "."]).current_dir(&directory).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
@@ -209,7 +209,7 @@ fn the_overview_names_only_verbs_and_every_page_has_its_sections() -> Tested {
 }
 
 #[test]
-fn a_file_in_the_place_of_a_directory_is_called_one() -> Tested {
+fn an_error_says_that_a_file_is_not_a_directory() -> Tested {
     let file = tempfile::NamedTempFile::new()?;
     let path = file.path().to_string_lossy().into_owned();
     let output = sweetspot(&["generate", "man", &path]).output()?;
@@ -219,7 +219,7 @@ fn a_file_in_the_place_of_a_directory_is_called_one() -> Tested {
 }
 
 #[test]
-fn advice_for_a_path_is_that_for_its_numbers() {
+fn advice_for_a_path_equals_advice_for_its_parameters() {
     let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
     let path = "duration = \"1s\"\n[path]\nrate = \"50Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"125kB\"\npacket = \"1500B\"\n";
     std::fs::write(file.path(), path).unwrap();
@@ -236,7 +236,7 @@ fn advice_for_a_path_is_that_for_its_numbers() {
 }
 
 #[test]
-fn a_verb_that_was_renamed_is_one_line_with_its_new_name() -> Tested {
+fn an_old_verb_name_yields_one_line_with_the_new_name() -> Tested {
     let renamed = [
         ("test", "sweetspot measure --quick"),
         ("mft", "sweetspot sweep --find-best"),
@@ -259,7 +259,7 @@ fn a_verb_that_was_renamed_is_one_line_with_its_new_name() -> Tested {
 }
 
 #[test]
-fn the_help_has_eighteen_verbs_at_most_in_four_groups() -> Tested {
+fn the_help_lists_at_most_eighteen_verbs_in_four_groups() -> Tested {
     let help = String::from_utf8(sweetspot(&["--help"]).output()?.stdout)?;
     for group in ["Move files:", "Inspect connections and paths:", "Tune:", "Study:"] {
         assert!(help.contains(group), "{help}");

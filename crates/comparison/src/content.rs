@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_and_exactly_as_many() -> io::Result<()> {
+    fn equal_seeds_give_equal_content_of_the_exact_length() -> io::Result<()> {
         let dir = tempfile::tempdir()?;
         let file = |name: &str| dir.path().join(name);
         // 1003 is not a multiple of the generator's 8 bytes.

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_gregorian() {
+    fn times_are_formatted_as_rfc_3339() {
         // Expected values from `date -u -d @N`.
         for (seconds, text) in [
             (0, "1970-01-01T00:00:00Z"),

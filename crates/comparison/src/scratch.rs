@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_use_is_not_swept_and_what_is_left_is() -> io::Result<()> {
+    fn a_sweep_removes_abandoned_directories_and_keeps_those_in_use() -> io::Result<()> {
         let place = tempfile::tempdir()?;
         let used = make_in(place.path())?;
         let left = place.path().join("sweetspot-demo-left");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_stays_of_a_dropped_one() -> io::Result<()> {
+    fn dropping_a_scratch_directory_removes_it() -> io::Result<()> {
         let place = tempfile::tempdir()?;
         drop(make_in(place.path())?);
         assert!(fs::read_dir(place.path())?.next().is_none());

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_takes_one_line_with_all_its_facts_from_60_columns_on() {
+    fn progress_fits_one_line_and_shows_all_facts_from_60_columns() {
         for width in [40, 60, 80, 120] {
             let terminal = LineTerminal::new(width);
             let bar = ProgressBar::with_draw_target(Some(100), terminal.target());

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_can_be_typed_again() {
+    fn a_printed_variant_parses_back() {
         for variant in usual() {
             assert_eq!(variant.to_string().parse(), Ok(variant));
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_or_strange_congestion_control_is_refused() {
+    fn an_empty_or_malformed_congestion_control_is_rejected() {
         for text in ["sobas+", "sobas+cu bic", "sobas+../x", "sobas+aaaaaaaaaaaaaaaa"] {
             assert!(text.parse::<Variant>().is_err(), "{text}");
         }

@@ -49,24 +49,24 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_stays_beyond_its_limit_is_found_out() {
+    fn a_window_that_stays_above_its_limit_is_detected() {
         // 3 x 3 MB take 0.9 s at 10 MB/s, so the minimum of two seconds decides.
         assert_eq!(sure(|_| 3_000_000), Some(2.0));
     }
 
     #[test]
-    fn one_that_shrinks_with_what_arrives_keeps_to_it() {
+    fn a_window_that_shrinks_as_data_arrives_is_not_refusal() {
         // The window shrinks from 6 MB to the limit within 0.55 s.
         assert_eq!(sure(|t| 6_000_000_u64.saturating_sub((t * 1e7) as u64).max(500_000)), None);
     }
 
     #[test]
-    fn one_that_is_overwritten_now_and_then_and_set_again_keeps_to_it() {
+    fn an_occasionally_overwritten_clamp_is_not_refusal() {
         assert_eq!(sure(|t| if t % 1.0 < 0.5 { 3_000_000 } else { 500_000 }), None);
     }
 
     #[test]
-    fn a_step_of_the_window_scale_is_not_refusal() {
+    fn rounding_to_the_window_scale_is_not_refusal() {
         let mut clamp_check = ClampCheck::default();
         let (limit, window) = (Bytes::new(6_000), Bytes::new(16_384));
         for s in 0..20 {

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_on_formats_has_each_name_with_its_words() {
+    fn formats_md_lists_every_event_name_with_its_words() {
         let page = include_str!("../../../docs/formats.md");
         for kind in TuneEventKind::ALL {
             let entry = format!("`{}` ({})", kind.name(), kind.words());
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_is_told_in_words_and_in_json() {
+    fn text_and_json_report_the_pacing_rate() {
         let to = Some(Rate::from_mbit_per_second(94));
         let event = event(AppliedChange::Pace { from: None, to, kernel: to });
         let words =
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_paced_upload_names_no_window() {
+    fn the_closed_event_of_a_paced_upload_names_no_window() {
         let from = Some(Rate::from_mbit_per_second(94));
         let change = AppliedChange::Pace { from, to: None, kernel: None };
         let gone = TuneEvent { kind: TuneEventKind::Gone, ..event(change) };
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_congestion_control_is_told_by_its_name() {
+    fn events_name_the_congestion_control() {
         let event = event(AppliedChange::Congestion { to: "bbr".parse().unwrap() });
         let said = event.to_string();
         assert!(said.contains("held, congestion control bbr: its queue"), "{said}");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_tells_of_each_action_in_the_conditional() {
+    fn a_dry_run_reports_window_actions_in_the_conditional() {
         let window = |kind, to| {
             let advertised = Some(Bytes::new(2_000_000));
             let change = AppliedChange::Window { from: None, to, clamp: None, advertised };
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_tells_of_the_pacing_rate_and_of_the_congestion_control() {
+    fn a_dry_run_reports_pacing_and_congestion_control_in_the_conditional() {
         let to = Some(Rate::from_mbit_per_second(94));
         let pace = |from, to| event(AppliedChange::Pace { from, to, kernel: None }).conditional();
         let start = "rsync[7] 192.0.2.2:873: would";
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_decides_is_named_in_words_and_in_json() {
+    fn text_and_json_name_the_matched_rule() {
         let to = Some(Rate::from_mbit_per_second(94));
         let mut event = event(AppliedChange::Pace { from: None, to, kernel: to });
         let json = |event: &TuneEvent| -> serde_json::Value {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_is_null_and_no_zero() {
+    fn unmeasured_values_are_null_rather_than_zero() {
         let change = AppliedChange::Congestion { to: "bbr".parse().unwrap() };
         let unknown = TuneEvent { rate: Rate::ZERO, rtt: (Duration::ZERO, None), ..event(change) };
         let stalled = TuneEvent { rate: Rate::ZERO, ..event(change) };
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_told_with_what_was_advertised() {
+    fn window_events_include_the_advertised_window() {
         let (from, to) = (Some(Bytes::new(900_000)), Some(Bytes::new(500_000)));
         let advertised = Some(Bytes::new(500_224));
         let event = event(AppliedChange::Window { from, to, clamp: to, advertised });

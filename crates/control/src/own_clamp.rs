@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_s_own_clamp_bounds_every_limit() {
+    fn a_program_clamp_bounds_every_limit() {
         let mut own = OwnClamp::new(true, BUFFER, MSS);
         let (clamp, more) = (Bytes::new(50_003), Bytes::new(70_000));
         assert_eq!(own.plan(Some(more)), more);
@@ -194,7 +194,7 @@ mod tests {
 
     /// 50,003 can only be the program's clamp; the kernel might set half of the buffer.
     #[test]
-    fn a_limit_is_in_force_only_below_the_clamp_that_the_connection_would_have_without_it() {
+    fn a_limit_counts_as_active_only_below_the_untuned_clamp() {
         for without in [Bytes::new(50_003), BUFFER / 2] {
             let mut own = OwnClamp::new(true, BUFFER, MSS);
             assert_eq!(own.limit(), None);
@@ -214,7 +214,7 @@ mod tests {
     /// 65,536 is half of the buffer, like the kernel's own clamp, and 32,768 a quarter. The limits are below, at and above each
     /// clamp: 6 * 1448 = 8,688, the clamp itself, and 100,000.
     #[test]
-    fn a_clamp_that_the_kernel_might_have_set_is_never_loosened_and_comes_back() {
+    fn an_ambiguous_clamp_is_never_loosened_and_is_restored() {
         for clamp in [65_536, 32_768, 16_384, 50_003].map(Bytes::new) {
             for (is_young, limit) in [true, false]
                 .into_iter()
@@ -235,7 +235,7 @@ mod tests {
 
     /// The kernel sets 160/256 of the buffer, and then triples the buffer.
     #[test]
-    fn the_kernel_s_own_clamp_is_followed_as_it_grows() {
+    fn the_kernel_clamp_is_followed_as_it_grows() {
         let natural = |size: Bytes| size * 160 / 256;
         let mut own = OwnClamp::new(true, BUFFER, MSS);
         handle(&mut own, natural(BUFFER), BUFFER);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clamp_of_the_kernel_s_that_was_overwritten_unseen_leaves_no_limit_behind() {
+    fn an_unseen_kernel_clamp_change_leaves_no_limit_behind() {
         for now in [state(BUFFER * 2), BufferState { largest_segment: MSS * 2, ..state(BUFFER) }] {
             let mut own = OwnClamp::new(true, BUFFER, MSS);
             handle(&mut own, BUFFER / 2, BUFFER);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clamp_that_appears_while_the_kernel_sets_none_is_a_program_s_for_good() {
+    fn a_clamp_is_attributed_to_the_program_while_the_kernel_sets_none() {
         let mut own = OwnClamp::new(false, BUFFER, MSS);
         handle(&mut own, BUFFER * 160 / 256, BUFFER);
         let set = own.plan(Some(LIMIT));
@@ -296,7 +296,7 @@ mod tests {
 
     /// The kernel's first clamp is half of the buffer, less one segment.
     #[test]
-    fn a_buffer_that_a_program_sets_before_the_first_data_makes_no_clamp_of_its_own() {
+    fn setting_a_buffer_before_the_first_data_is_not_a_program_clamp() {
         let first = BUFFER / 2 - MSS;
         for size in [BUFFER * 2, BUFFER * 16] {
             assert_eq!(noticed(true, size, size, first), None);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guardian_reads_what_the_tuner_knows() {
+    fn clamp_state_round_trips_through_the_guardian_format() {
         let mut own = OwnClamp::default();
         assert_eq!(OwnClamp::from_words(&own.words()), Some(own));
         handle(&mut own, BUFFER / 2, BUFFER);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_kernel_may_have_grown_the_buffer_only_what_is_far_below_is_a_program_s() {
+    fn only_a_low_clamp_is_attributed_to_the_program_after_buffer_growth() {
         let (small, half) = (Bytes::new(30_003), Bytes::new(65_483));
         assert_eq!(noticed(true, BUFFER, BUFFER, small), Some(small));
         assert_eq!(noticed(false, BUFFER, BUFFER, small), Some(small));
@@ -327,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_clamp_of_the_kernel_is_taken_for_a_program_s(
+        fn a_kernel_clamp_is_never_attributed_to_a_program(
             buffer in 4096_u64..1 << 31,
             parts in 1..BUFFER_PARTS,
             less in prop::sample::select(vec![0, MSS.get()]),
@@ -339,7 +339,7 @@ mod tests {
         }
 
         #[test]
-        fn nor_one_for_a_buffer_that_grew_between_the_reads(
+        fn a_clamp_after_buffer_growth_is_never_attributed_to_a_program(
             buffer in 4096_u64..1 << 29,
             growth in 1..8_u64 << 8,
             parts in 1..BUFFER_PARTS,
@@ -354,7 +354,7 @@ mod tests {
         }
 
         #[test]
-        fn nor_one_of_a_kernel_that_reckons_in_powers_of_two(
+        fn a_power_of_two_clamp_is_never_attributed_to_a_program(
             buffer in 4096_u64..1 << 31,
             scale in 1_u32..=8,
             below: bool,

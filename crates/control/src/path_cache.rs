@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_is_forgotten_after_five_minutes() {
+    fn entries_expire_after_five_minutes() {
         let mut path_cache = PathCache::default();
         path_cache.keep(at(0), 1, "fast");
         assert_eq!(path_cache.recall(at(299), &1, |_| false), Some("fast"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_path_that_is_not_known_the_latest_near_it_is_taken() {
+    fn an_unknown_path_recalls_the_latest_nearby_entry() {
         let mut path_cache = PathCache::default();
         for path in [10, 12, 11, 20] {
             path_cache.keep(at(path % 10), path, path);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_the_oldest_goes_first() {
+    fn the_cache_is_bounded_and_evicts_the_oldest_path() {
         let mut path_cache = PathCache::default();
         for path in 0..=256 {
             path_cache.keep(at(0) + Duration::from_millis(path), path, ());

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_labels_are_given_than_the_bound_and_none_is_taken_back() {
+    fn labels_are_bounded_and_never_withdrawn() {
         let mut labels = PeerLabels::default();
         let peer = |n: u8| IpAddr::from([198, 51, n, 1]);
         (0..=255).for_each(|n| labels.learn(peer(n)));

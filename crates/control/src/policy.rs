@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_addresses_and_localhost_name_this_host() {
+    fn only_loopback_addresses_and_localhost_are_loopback_hosts() {
         for own in [
             "127.0.0.1:9477",
             "127.0.0.1",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_covers_a_connection_decides() {
+    fn the_first_matching_rule_decides() {
         let policy = parse(
             r#"
             memory = "64MB"
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_to_begin_with_can_be_read() {
+    fn the_packaged_policy_parses() {
         let policy = parse(include_str!("../../../packaging/policy.toml")).unwrap();
         let goal = |program| policy.goal(&subject(program, "192.0.2.7:443"));
         assert_eq!(goal("restic"), Some(Goal::LessThanBestEffort));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_may_name_a_slice_or_a_container() {
+    fn rules_match_by_cgroup() {
         let text = "[[rule]]\ncgroups = [\"system.slice/docker-*.scope\"]\ngoal = \"throughput\"";
         let policy = parse(text).unwrap();
         let goal = |cgroup| policy.goal(&Subject { cgroup, ..subject("curl", "192.0.2.7:443") });
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_may_name_the_congestion_control_of_what_it_covers() {
+    fn a_rule_sets_the_congestion_control_of_its_connections() {
         let text = "[[rule]]\nports = [873]\ngoal = \"throughput\"\ncongestion = \"bbr\"\n\
                     [[rule]]\ngoal = \"throughput\"";
         let policy = parse(text).unwrap();
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_that_decides_is_known_by_its_number_line_and_goal() {
+    fn a_match_reports_the_rules_number_line_and_goal() {
         let text = "# Rules\n[[rule]]\nports = [873]\ngoal = \"leave\"\n\n[[rule]]\n\
                     ports = [443]\ngoal = \"less-than-best-effort\"";
         let policy = parse(text).unwrap();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_known_by_as_much_of_its_name_as_the_kernel_keeps() {
+    fn a_program_matches_by_its_name_cut_to_15_bytes() {
         // The name has 16 bytes; the kernel keeps 15.
         let text = "[[rule]]\nprograms = [\"git-remote-https\"]\ngoal = \"throughput\"";
         let policy = parse(text).unwrap();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_in_one_line_with_its_place_and_what_can_be_written() {
+    fn policy_errors_give_the_line_and_the_accepted_values() {
         let complaint = |text: &str| parse(text).unwrap_err().to_string();
         assert!(complaint("").starts_with("it has no [[rule]]"));
         let rule = "[[rule]]\ngoal = \"throughput\"\n";

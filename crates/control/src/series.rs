@@ -91,7 +91,7 @@ mod tests {
     use sweetspot_units::Bytes;
 
     #[test]
-    fn rows_and_events_are_told_apart_when_read_back() {
+    fn rows_and_events_round_trip_through_json() {
         let kind = EventKind::Limited { window: Bytes::new(9) };
         let at = Time::from_nanos(2_000_000_000);
         let lines = [

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn enough_connections_fill_the_path_and_hardly_more() {
+    fn the_count_grows_just_enough_to_fill_the_path() {
         // A window of 4 MiB at 200 ms carries some 90 of 300 Mbit/s, so four connections are enough.
         assert_eq!(simulate(90e6, 300e6, |rate| rate < 300e6), 4);
         assert_eq!(simulate(20e6, 90e6, |rate| rate < 90e6), 8);
@@ -311,7 +311,7 @@ mod tests {
 
     /// Each connection carries 30 Mbit/s at first, at the end of slow start, and then 9 Mbit/s.
     #[test]
-    fn the_rate_of_an_odd_moment_does_not_end_the_search() {
+    fn a_momentary_rate_does_not_end_the_search() {
         let mut streams = StreamCount::new(None);
         let (mut content, mut reached) = (0.0, None);
         for tick in 1..600u32 {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_taken_at_once_where_it_is_known_and_no_more_after_it() {
+    fn a_known_stream_count_is_reached_in_one_step() {
         let mut streams = StreamCount::new(None);
         let (each, capacity) = (9e6, 96e6);
         let (mut content, mut numbers) = (0.0, Vec::new());
@@ -350,12 +350,12 @@ mod tests {
     }
 
     #[test]
-    fn one_connection_stays_one_where_nothing_holds_it_down() {
+    fn the_count_stays_one_if_nothing_limits_the_connection() {
         assert_eq!(simulate(50e6, 100e6, |_| false), 1);
     }
 
     #[test]
-    fn a_number_that_was_chosen_stays() {
+    fn a_configured_stream_count_never_changes() {
         let mut streams = StreamCount::new(Some(3));
         let late = Time::ZERO + Duration::from_secs(100);
         let held_down = Some(HeldDown { each: None });
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_get_more_with_more_connections_are_not_random() {
+    fn a_loss_rate_that_rises_with_the_stream_count_is_not_random() {
         let mut losses = LossWatch::default();
         losses.update(at(0), &sample(50, 0, 0, 1));
         assert!(losses.update(at(5), &sample(50, 10_000, 10, 1)));
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_the_receivers_window_limits_is_not_held_down_by_losses() {
+    fn a_receive_window_limited_sender_is_not_loss_limited() {
         let mut losses = LossWatch::default();
         let limited = |n| SenderSample { cwnd_limited: false, ..sample(50, n, n / 100, 1) };
         losses.update(at(0), &limited(0));

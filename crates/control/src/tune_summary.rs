@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn each_connection_has_the_time_of_its_limit_and_of_its_hold() {
+    fn each_connection_shows_how_long_it_was_limited_and_held() {
         let mut summary = TuneSummary::default();
         for event in [
             event(1, 101.0, TuneEventKind::Taken, Some(900_000)),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_connection_has_its_rate_and_rtt_before_and_since() {
+    fn a_held_connection_shows_rate_and_rtt_before_and_after() {
         use TuneEventKind::{Held, Taken, Tightened};
         let before = (Taken, &[(40, 80)][..]);
         let trial = (Tightened, &[(30, 60)][..]);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_was_never_limited_is_counted_with_its_reason_alone() {
+    fn a_never_limited_connection_is_counted_only_under_its_reason() {
         let mut summary = TuneSummary::default();
         summary.add(&event(1, 1.0, TuneEventKind::NotLimited, None));
         assert_eq!(summary.connections(), 0);
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_connection_there_is_no_line_and_many_are_counted() {
+    fn no_connections_print_no_lines_and_excess_ones_are_counted() {
         assert!(TuneSummary::default().lines(0.0, 3.0).is_empty());
         let mut many = TuneSummary::default();
         (0..10).for_each(|cookie| many.add(&event(cookie, 1.0, TuneEventKind::Taken, Some(9_000))));

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_reason_has_a_line_with_the_number_and_a_peer_that_is_the_only_one() {
+    fn each_reason_prints_one_line_with_the_count_and_any_sole_peer() {
         let mut seen = UnlimitedConnections::default();
         assert!(seen.lines().is_empty());
         let [one, other] = ["10.0.0.2:443", "10.0.0.3:443"].map(|peer| peer.parse().unwrap());

@@ -24,26 +24,26 @@ fn kept(condition: &Condition, seconds: usize) {
 }
 
 #[test]
-fn a_clean_path() {
+fn tuning_keeps_goodput_on_a_clean_path() {
     for buffer in [0.25 * BDP, 2.0 * BDP] {
         kept(&Condition { buffer, ..USUAL }, 20);
     }
 }
 
 #[test]
-fn a_sender_with_little_to_send() {
+fn tuning_keeps_goodput_of_an_application_limited_sender() {
     kept(&Condition { program: 0.3 * RATE, ..USUAL }, 10);
 }
 
 #[test]
-fn a_program_that_reads_slowly() {
+fn tuning_keeps_goodput_with_a_slow_reader() {
     kept(&Condition { reader: 0.3 * RATE, ..USUAL }, 20);
 }
 
 /// The random times of the losses make a difference of their own, so the mean of many runs counts. Each run lasts two minutes,
 /// because slow start leaves an untuned transfer a queue that takes several losses to drain.
 #[test]
-fn random_loss() {
+fn tuning_keeps_goodput_under_random_loss() {
     for loss in [1e-5, 1e-4, 1e-3] {
         let (mut alone, mut tuned) = (0.0, 0.0);
         for seed in 1..=40 {
@@ -56,25 +56,25 @@ fn random_loss() {
 }
 
 #[test]
-fn a_path_that_jitters() {
+fn tuning_keeps_goodput_on_a_jittery_path() {
     kept(&Condition { jitter: 0.008, ..USUAL }, 60);
 }
 
 /// The excess is constant: the apparent queue does not exist, and any window that would remove it leaves the path idle.
 #[test]
-fn a_loaded_round_trip_longer_than_the_handshake() {
+fn tuning_keeps_goodput_if_the_loaded_rtt_exceeds_the_handshakes() {
     for held_back in [0.003, 0.005, 0.007, 0.009, 0.012] {
         kept(&Condition { held_back, ..USUAL }, 20);
     }
 }
 
 #[test]
-fn a_buffer_of_a_twentieth_of_a_round_trip() {
+fn tuning_keeps_goodput_with_a_buffer_of_a_twentieth_of_a_bdp() {
     kept(&Condition { buffer: 0.05 * BDP, ..USUAL }, 30);
 }
 
 #[test]
-fn a_short_round_trip_and_a_long_one() {
+fn tuning_keeps_goodput_at_short_and_long_rtts() {
     kept(&Condition { rtt: 0.002, buffer: 0.1 * BDP, ..USUAL }, 10);
     kept(&Condition { rtt: 0.2, buffer: 5.0 * BDP, ..USUAL }, 60);
 }
@@ -83,7 +83,7 @@ fn a_short_round_trip_and_a_long_one() {
 /// its fair half. A hold keeps the share with which its trial began. A trial cannot detect deviations below 9 %, but on average
 /// this share is the fair one.
 #[test]
-fn a_rival_that_fills_the_buffer() {
+fn tuning_keeps_a_fair_share_beside_a_flow_that_fills_the_buffer() {
     let starts: Vec<f64> = (0..=10).map(f64::from).collect();
     let shares = starts.iter().map(|start| {
         let late = |run: &Run| run.seconds[40..].iter().sum::<f64>() / 20.0;
@@ -97,7 +97,7 @@ fn a_rival_that_fills_the_buffer() {
 }
 
 #[test]
-fn a_short_flow() {
+fn tuning_does_not_delay_a_short_flow() {
     for buffer in [0.25 * BDP, 2.0 * BDP] {
         let size = 5e6;
         let [alone, tuned] = both(&Condition { buffer, ..USUAL }, 5).map(|run| run.took(size));
@@ -115,7 +115,7 @@ fn took(run: &Run, from: f64, to: f64) -> f64 {
 }
 
 #[test]
-fn short_flows_in_a_row() {
+fn tuning_does_not_delay_consecutive_short_flows() {
     for buffer in [0.25 * BDP, 2.0 * BDP] {
         let [alone, tuned] = both(&Condition { buffer, ..SHORT }, 20).map(|r| took(&r, 0.0, 20.0));
         assert!(alone >= MIN_GOODPUT_SHARE * tuned, "{tuned} against {alone}");
@@ -123,7 +123,7 @@ fn short_flows_in_a_row() {
 }
 
 #[test]
-fn nothing_is_left_behind_when_a_download_is_over() {
+fn a_finished_download_leaves_no_limit_behind() {
     for sizing in ["sobas:live", "rledbat", "fixed:400kB"] {
         let run = simulate(&Condition { sizing, ..SHORT }, true, 20);
         assert!(run.downloads.len() >= 5, "{sizing}");
@@ -133,7 +133,7 @@ fn nothing_is_left_behind_when_a_download_is_over() {
 
 /// The rate halves or doubles, so the window of the last hold no longer fits the path.
 #[test]
-fn a_path_that_changed_between_two_downloads() {
+fn tuning_keeps_goodput_if_the_path_changes_between_downloads() {
     let slower = |t: f64| if t < 5.0 { RATE } else { RATE / 2.0 };
     let faster = |t: f64| if t < 5.0 { RATE / 2.0 } else { RATE };
     for rate in [slower, faster] {
@@ -143,7 +143,7 @@ fn a_path_that_changed_between_two_downloads() {
 }
 
 #[test]
-fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
+fn a_window_that_ignores_its_limit_is_released_and_reported() {
     let fixed = Condition { sizing: "fixed:400kB", ..USUAL };
     let run = simulate(&Condition { obeys: false, ..fixed }, true, 20);
     assert_eq!(run.refusals, 1);
@@ -159,7 +159,7 @@ fn a_window_that_does_not_keep_to_its_limit_is_left_alone_and_told_of() {
 /// The buffer of two BDPs fills, so the controller decides on a trial with a smaller window. A dry run does not make it, so its
 /// result is unknown.
 #[test]
-fn a_dry_run_tells_nothing_of_a_download_after_its_first_trial_or_hold() {
+fn a_dry_run_reports_nothing_after_the_first_trial_or_hold() {
     let is_decision =
         |kind: &TuneEventKind| matches!(kind, TuneEventKind::Tightened | TuneEventKind::Held);
     // One download of a minute, and three for which tuning starts anew.

@@ -207,7 +207,7 @@ fn the_loop_never_sleeps_longer_than_the_control_interval() {
 }
 
 #[test]
-fn what_is_really_advertised_is_read_back_every_control_interval() {
+fn the_advertised_window_is_read_once_per_control_interval() {
     let mut rig = Rig::new(false);
     for (at, window) in [(0, 65_536), (5, 70_000), (10, 150_528)] {
         let kernel = KernelView { window: Some(Bytes::new(window)), ..QUIET };
@@ -219,7 +219,7 @@ fn what_is_really_advertised_is_read_back_every_control_interval() {
 }
 
 #[test]
-fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
+fn the_actuator_gets_the_limit_and_the_sender_both_limit_and_pacing() {
     let mut rig = Rig::new(false);
     let window = Bytes::new(1_250_000);
     rig.wants(&[
@@ -246,7 +246,7 @@ fn a_limit_goes_to_the_actuator_and_with_the_pacing_to_the_sender() {
 }
 
 #[test]
-fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
+fn every_control_message_repeats_the_latest_congestion_choice() {
     let mut rig = Rig::new(false);
     rig.wants(&[Output::Congestion(CongestionChoice::Bbr)]);
     let chosen = |effects: &[TransferEffect]| match last_control(effects)[..] {
@@ -261,7 +261,7 @@ fn a_choice_of_congestion_control_goes_to_the_sender_until_another_is_made() {
 }
 
 #[test]
-fn the_handshakes_round_trip_is_told_before_the_first_data() {
+fn the_controller_gets_the_handshake_rtt_before_the_first_data() {
     let mut rig = Rig::new(true);
     let minimum_rtt = Duration::from_micros(400);
     rig.timeout(ms(0), &KernelView { minimum_rtt: Some(minimum_rtt), ..QUIET });
@@ -269,7 +269,7 @@ fn the_handshakes_round_trip_is_told_before_the_first_data() {
 }
 
 #[test]
-fn a_controller_that_does_without_probes_sends_none_though_they_would_pass() {
+fn a_controller_without_probing_sends_no_probes() {
     let mut rig = Rig::of(Scripted::new(Probing::Never), true);
     rig.control_loop.handle_reachable(ms(0));
     let sent: Vec<_> = (0..100).flat_map(|n| rig.timeout(ms(10 * n), &QUIET)).collect();
@@ -302,7 +302,7 @@ fn a_train_waits_until_the_sender_can_be_reached() {
 }
 
 #[test]
-fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() {
+fn without_probes_trains_fail_at_once_and_the_kernel_gives_the_rtt() {
     let mut rig = Rig::new(false);
     rig.wants(&[Output::Train(TRAIN)]);
     let rtt = Duration::from_millis(37);
@@ -318,7 +318,7 @@ fn without_probes_a_train_is_lost_at_once_and_the_kernel_tells_the_round_trip() 
 }
 
 #[test]
-fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
+fn the_kernel_rtt_replaces_unanswered_probes_until_they_return() {
     let mut rig = Rig::new(true);
     rig.wants(&[Output::Train(TRAIN)]);
     let kernel = KernelView { rtt: Some(Duration::from_millis(37)), ..QUIET };
@@ -344,7 +344,7 @@ fn where_probes_stay_unanswered_the_kernel_stands_in_until_they_come_back() {
 }
 
 #[test]
-fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
+fn a_row_has_an_rtt_only_if_measured_since_the_previous_row() {
     let mut rig = Rig::new(true);
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);
@@ -359,7 +359,7 @@ fn a_row_tells_a_round_trip_only_if_one_was_measured_since_the_row_before() {
 }
 
 #[test]
-fn datagrams_that_the_sender_did_not_seal_change_nothing() {
+fn datagrams_not_authenticated_by_the_sender_change_nothing() {
     let mut rig = Rig::new(true);
     rig.control_loop.handle_reachable(ms(0));
     rig.timeout(ms(0), &QUIET);

@@ -22,7 +22,7 @@ fn own_account(name: &PeerText, reconnects: u32) -> OwnAccount<'_> {
 }
 
 #[test]
-fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
+fn the_transfer_summary_keeps_its_documented_json_names() {
     let file = "f".into();
     let own = own_account(&file, 0);
     let receiver = ReceiverSummary {
@@ -67,7 +67,7 @@ fn the_names_in_a_transfers_summary_are_those_that_programs_know() {
 }
 
 #[test]
-fn connections_before_the_last_count_in_bytes_time_and_rate() {
+fn earlier_connections_count_in_bytes_time_and_rate() {
     let file = "f".into();
     let own = own_account(&file, 1);
     let receiver = ReceiverSummary {

@@ -151,7 +151,7 @@ fn jain(shares: &[f64]) -> f64 {
 const FULL: &str = "fixed:525kB";
 
 #[test]
-fn five_downloads_have_equal_parts_of_the_window_whenever_they_began() {
+fn five_downloads_share_the_window_equally_whenever_they_start() {
     for begins in [[0.0; 5], [0.0, 1.0, 2.0, 3.0, 4.0]] {
         let run = simulate(FULL, &begins, 20.0, None);
         assert!(jain(&run.shares) >= 0.95, "{:?}", run.shares);
@@ -170,7 +170,7 @@ fn one_download_has_the_whole_window() {
 }
 
 #[test]
-fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
+fn a_hundred_downloads_queue_no_more_than_fast_retransmit_needs() {
     // Four segments each are 579 kB, 79 kB more than the path holds.
     let begins: Vec<f64> = (0..100).map(|i| f64::from(i) * 0.04).collect();
     let run = simulate(FULL, &begins, 20.0, None);
@@ -180,7 +180,7 @@ fn a_hundred_downloads_keep_no_more_queue_than_fast_retransmit_needs() {
 }
 
 #[test]
-fn memory_bounds_all_windows_together() {
+fn the_memory_budget_bounds_the_sum_of_all_windows() {
     // 250 kB are half of a BDP, which allows half of the rate.
     for sizing in ["sobas:live", "max", FULL] {
         let run = simulate(sizing, &[0.0, 0.0], 10.0, Some(Bytes::new(250_000)));
@@ -235,7 +235,7 @@ fn the_window_is_divided_max_min_fair() {
 }
 
 #[test]
-fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() {
+fn a_finished_download_frees_its_share_and_the_last_leaves_no_limit() {
     let mut group = group("fixed:600kB");
     for cookie in [1, 2, 3] {
         group.add(at(0), cookie, sample(0));
@@ -258,7 +258,7 @@ fn what_a_download_leaves_goes_to_the_others_and_nothing_stays_after_the_last() 
 }
 
 #[test]
-fn a_download_after_the_last_one_is_limited_as_the_first_was() {
+fn a_download_after_an_idle_group_is_limited_like_the_first() {
     for sizing in ["sobas:live", "rledbat", "fixed:600kB"] {
         let mut group = group(sizing);
         let limits = [(1, 0), (2, 10_000)].map(|(cookie, begins)| {
@@ -280,7 +280,7 @@ fn a_download_after_the_last_one_is_limited_as_the_first_was() {
 /// A bulk transfer is first seen with a window of 150 kB. It keeps that window until the controller knows more, unless the
 /// memory is limited or the window is fixed.
 #[test]
-fn an_open_path_is_not_limited_below_what_was_advertised() {
+fn an_unlimited_path_keeps_the_advertised_window() {
     let first_limit = |sizing: &str, ceiling: Option<u64>| {
         let mut group = group(sizing);
         group.set_ceiling(ceiling.map(Bytes::new));
@@ -320,7 +320,7 @@ fn without_a_budget_no_group_keeps_a_ceiling() {
 /// 60 kB have arrived when slow start's third flight has. The fifth flight, two RTTs later, overflows a quarter of a BDP. A
 /// sample every quarter of an RTT comes early enough, even if it takes 0.3 ms.
 #[test]
-fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
+fn a_new_connection_is_sampled_before_slow_start_overflows_the_path() {
     let mut group = group("sobas:live");
     group.add(at(0), 1, ConnectionSample { rtt: None, ..sample(0) });
     let cpu_budget = Duration::from_millis(75);
@@ -331,7 +331,7 @@ fn a_new_connection_is_looked_at_before_slow_start_has_passed_the_path() {
 
 /// Slow start's bursts show the path's rate if each is sampled twice.
 #[test]
-fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it_is_held() {
+fn a_bulk_transfer_is_sampled_every_3_ms_for_three_seconds() {
     let mut group = group("sobas:live");
     group.add(at(0), 1, sample(0));
     for ms in [10, 20] {
@@ -346,7 +346,7 @@ fn a_bulk_transfer_is_looked_at_every_3_ms_for_its_first_three_seconds_unless_it
 /// With an RTT below a millisecond, bursts cannot be timed. From the beginning, such a connection is sampled every half of the
 /// receiver's assumed RTT of 40 ms.
 #[test]
-fn a_bulk_transfer_over_a_short_path_is_looked_at_no_more_often_than_any_other() {
+fn a_short_path_is_sampled_no_more_often_than_any_other() {
     let mut group = group("sobas:live");
     let minimum_rtt = Some(Duration::from_micros(30));
     let short = |received| ConnectionSample { minimum_rtt, ..sample(received) };

@@ -12,7 +12,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 proptest! {
     #[test]
-    fn a_hostile_peer_gets_no_more_than_it_sends_and_trains_within_their_budget(
+    fn a_hostile_peer_cannot_amplify_beyond_the_train_budget(
         script in prop::collection::vec(any::<u8>(), 0..1000),
     ) {
         entry::peer_link(&script);
@@ -55,7 +55,7 @@ fn met() -> (PeerLink, PeerLink) {
 }
 
 #[test]
-fn a_guest_that_hears_nothing_gives_up_after_two_seconds() {
+fn a_guest_without_an_answer_gives_up_after_two_seconds() {
     let (mut host, mut guest) = pair();
     let mut punches = 0;
     for at in 0..50 {
@@ -70,7 +70,7 @@ fn a_guest_that_hears_nothing_gives_up_after_two_seconds() {
 }
 
 #[test]
-fn either_end_asks_the_other_as_a_receiver() {
+fn either_end_sends_requests_as_the_receiver() {
     let (mut host, mut guest) = met();
     for host_receives in [true, false] {
         let (receiver, sender) = match host_receives {
@@ -96,7 +96,7 @@ fn either_end_asks_the_other_as_a_receiver() {
 }
 
 #[test]
-fn steering_survives_losses_and_ends_with_its_receiver() {
+fn steering_survives_loss_and_ends_when_the_receiver_releases_it() {
     let (mut host, mut guest) = met();
     let pacing = Some(Rate::from_mbit_per_second(50));
     let steering = Steering { pacing, congestion: CongestionChoice::Bbr };
@@ -122,7 +122,7 @@ fn steering_survives_losses_and_ends_with_its_receiver() {
 }
 
 #[test]
-fn an_end_takes_none_of_its_own_packets() {
+fn an_end_rejects_its_own_reflected_packets() {
     let (mut host, mut guest) = met();
     for link in [&mut host, &mut guest] {
         link.handle_request(ms(100), &SenderRequest::Probe { sequence: 0 });

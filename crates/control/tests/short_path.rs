@@ -85,7 +85,7 @@ fn draining_a_queue_never_stops_the_upload() {
 
 /// The pacing rate is 0.99 of the path's rate. Trials are compensated, and drains leave the path idle now and then.
 #[test]
-fn the_rate_of_a_short_path_is_kept() {
+fn pacing_keeps_the_rate_of_a_short_path() {
     for mbit in [57.0, 200.0, 1000.0] {
         let rate = simulate(mbit * 1e6, 10.0).rate / (mbit * 1e6);
         assert!(rate >= 0.95, "{mbit} Mbit/s: {rate}");

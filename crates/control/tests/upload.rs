@@ -191,7 +191,7 @@ fn a_paced_upload_is_as_fast_and_keeps_no_queue() {
 
 /// Linux counts a sender with a full send buffer as application-limited.
 #[test]
-fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_send() {
+fn an_upload_whose_send_buffer_fills_the_path_is_still_paced() {
     for share in [1.2, 1.3, 1.5] {
         let path = Case { send_buffer: share * BDP, ..USUAL };
         let (alone, paced) = (simulate(&Case { paced: false, ..path }, 20), simulate(&path, 20));
@@ -208,7 +208,7 @@ fn a_send_buffer_that_fills_the_path_is_not_an_application_that_has_little_to_se
 }
 
 #[test]
-fn it_follows_a_path_that_gets_slower_and_faster() {
+fn pacing_follows_a_path_that_slows_down_and_speeds_up() {
     let rate = |t: f64| if (8.0..16.0).contains(&t) { RATE / 2.0 } else { RATE };
     let run = simulate(&Case { rate, ..USUAL }, 30);
     assert!(run.goodput(10..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
@@ -241,13 +241,13 @@ fn follows_within_twenty_round_trips(sampled: Option<f64>) {
 }
 
 #[test]
-fn within_twenty_round_trips_of_a_change_the_path_is_full_and_its_queue_gone() {
+fn pacing_adapts_to_a_rate_change_within_twenty_rtts() {
     follows_within_twenty_round_trips(None);
 }
 
 /// The kernel takes a sample every quarter of an interval, but timers run by the clock.
 #[test]
-fn samples_that_are_older_than_the_look_change_nothing() {
+fn samples_older_than_the_timer_do_not_change_the_outcome() {
     follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
     let samples = Case { sampled: Some(USUAL.look / 4.0), ..USUAL };
     let (looked, sampled) = (simulate(&USUAL, 20), simulate(&samples, 20));
@@ -263,7 +263,7 @@ fn simulate_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Ru
 
 /// Each trial then lasts until the next run of the tuner.
 #[test]
-fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
+fn a_host_that_samples_late_still_finds_a_faster_path() {
     let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
     let run = simulate(&Case { rate, look: 0.2, ..USUAL }, 30);
     assert!(run.goodput(8..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
@@ -272,7 +272,7 @@ fn a_host_too_busy_to_look_in_time_still_finds_a_faster_path() {
 
 /// A trial briefly puts 0.99 x 1.2 - 1 = 0.19 BDP into a full path's buffer.
 #[test]
-fn trials_do_not_overflow_a_quarter_of_a_bdp() {
+fn trials_do_not_overflow_a_quarter_bdp_buffer() {
     let run = simulate(&Case { buffer: 0.25 * BDP, ..USUAL }, 20);
     let deepest = run.standing[5000..].iter().fold(0.0_f64, |max, queue| max.max(*queue));
     assert!(deepest < 0.25 * BDP, "{}", deepest / BDP);
@@ -281,7 +281,7 @@ fn trials_do_not_overflow_a_quarter_of_a_bdp() {
 }
 
 #[test]
-fn it_lets_go_where_others_keep_the_queue() {
+fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     // From the fourth second on, cross traffic keeps 1.2 BDP in the buffer, whatever the upload does.
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
     let alone = simulate(&Case { others, paced: false, ..USUAL }, 40);
@@ -292,7 +292,7 @@ fn it_lets_go_where_others_keep_the_queue() {
 }
 
 #[test]
-fn a_program_that_has_little_to_send_is_not_touched() {
+fn an_application_limited_upload_is_not_paced() {
     let run = simulate(&Case { program: 0.5 * RATE, ..USUAL }, 10);
     assert_eq!(run.steps, vec![]);
 }
@@ -300,7 +300,7 @@ fn a_program_that_has_little_to_send_is_not_touched() {
 /// A run every 25 ms makes 40 per second, and the start and end of each trial may add one each. If the end of a
 /// trial stayed due, there would be a thousand.
 #[test]
-fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
+fn a_program_that_stops_during_a_trial_is_not_sampled_more_often() {
     for shift in 0..8 {
         let run = simulate(&Case { stops: 9.0 + f64::from(shift) * RTT, ..USUAL }, 12);
         assert!(run.looks[9..12].iter().all(|looks| *looks <= 60), "{:?}", run.looks);
@@ -308,7 +308,7 @@ fn a_program_that_stops_in_a_trial_is_looked_at_no_more_often() {
 }
 
 #[test]
-fn an_outage_is_not_taken_for_the_capacity() {
+fn an_outage_does_not_lower_the_capacity_estimate() {
     let rate = |t: f64| if (10.0..11.0).contains(&t) { 1.0 } else { RATE };
     let run = simulate(&Case { rate, ..USUAL }, 20);
     assert!(run.goodput(13..20) >= 0.95 * RATE, "{:?}", run.seconds);
@@ -321,7 +321,7 @@ fn saved(share: f64) -> SavedWindow {
 }
 
 #[test]
-fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
+fn an_upload_saves_its_path_rate_wherever_in_a_trial_it_ends() {
     // A trial and its compensation take two of every eight RTTs.
     for shift in 0..8 {
         let stops = 12.0 + f64::from(shift) * RTT;
@@ -335,12 +335,12 @@ fn an_upload_leaves_what_its_path_carried_wherever_in_a_trial_it_ends() {
 }
 
 #[test]
-fn an_upload_that_never_filled_its_path_leaves_what_was_known_of_it() {
+fn an_upload_that_never_filled_its_path_keeps_the_saved_state() {
     assert_eq!(simulate(&Case { program: 0.5 * RATE, ..USUAL }, 10).left, None);
 }
 
 #[test]
-fn an_upload_beside_others_queues_leaves_nothing() {
+fn an_upload_beside_cross_traffic_saves_no_path_state() {
     let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
     let left = simulate(&Case { others, ..USUAL }, 12).left;
     assert_eq!(left, Some(None));
@@ -348,7 +348,7 @@ fn an_upload_beside_others_queues_leaves_nothing() {
 
 /// Slow start would have left half of a window in the buffer.
 #[test]
-fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
+fn an_upload_over_a_saved_path_never_overflows_a_quarter_bdp_buffer() {
     let case = Case { buffer: 0.25 * BDP, saved: Some(saved(0.99)), ..USUAL };
     let run = simulate(&case, 20);
     let deepest = run.standing.iter().fold(0.0_f64, |max, queue| max.max(*queue));
@@ -359,7 +359,7 @@ fn over_a_remembered_path_an_upload_never_overflows_a_quarter_of_a_bdp() {
 }
 
 #[test]
-fn over_a_path_that_is_remembered_wrongly_an_upload_finds_its_rate() {
+fn an_upload_over_a_wrongly_saved_path_finds_its_rate() {
     for share in [0.5, 2.0] {
         let run = simulate(&Case { saved: Some(saved(share)), ..USUAL }, 20);
         assert!(run.goodput(2..20) >= 0.95 * RATE, "{share}: {:?}", run.seconds);

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_brief_name_is_never_cut_in_a_table() {
+    fn brief_class_names_fit_their_table_column() {
         for class in Class::ALL {
             assert!(class.brief().chars().count() <= 14, "{class}");
         }

@@ -344,7 +344,7 @@ mod tests {
 
     /// 1 MB in 400 ms is 20 Mbit/s; with the handshake it took 550 ms, 14.5 Mbit/s.
     #[test]
-    fn a_rate_names_its_time_where_the_whole_time_gives_another() {
+    fn a_rate_states_its_interval_if_the_whole_lifetime_gives_another() {
         let goodput = Rate::from_mbit_per_second(20);
         let of = |ms, is_sampled| {
             let (bytes, lasted) = (Bytes::new(1_000_000), Duration::from_millis(ms));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_time_of_a_live_receiver_is_the_senders_or_the_paths() {
+    fn unexplained_time_at_a_receiver_is_blamed_on_sender_or_path() {
         let blind = Evidence { is_sampled: true, ..Evidence::default() };
         let receiver = Evidence { window: Some(Bytes::new(3_000_000)), ..blind };
         assert_eq!(flow(Class::Unknown, &receiver).time(), "sender or path 100 %");
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rtt_far_above_the_minimum_may_have_a_receiver_time_the_senders_pauses() {
+    fn a_receivers_rtt_far_above_the_minimum_may_measure_sender_pauses() {
         let [min, rtt] = [40, 141].map(|ms| Some(Duration::from_millis(ms)));
         let receiver = Evidence { is_sampled: true, rtt_min: min, rtt, ..Evidence::default() };
         let of = |class, e: &Evidence| flow(class, e).may_time_pauses();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_late_messages_has_no_fix_of_its_own() {
+    fn a_flow_that_answers_late_messages_points_to_the_other_direction() {
         let nagle = Some(crate::Nagle { waits: 9, time: Duration::from_millis(360), leads: true });
         let messages = flow(Class::Application, &Evidence { nagle, ..Evidence::default() });
         let mut answers = flow(Class::WaitingForPeer, &Evidence::default());

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_joined_a_few_rounds_ago_has_no_limit_yet() {
+    fn a_connection_followed_for_a_few_rounds_has_no_limit_yet() {
         let early = after(HISTORY as u64 - 2);
         assert!(early.measuring && early.limited_by == Class::Unknown, "{early:?}");
         assert!(!after(HISTORY as u64).measuring);
@@ -246,7 +246,7 @@ mod tests {
 
     /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.
     #[test]
-    fn a_new_connection_has_the_rate_since_it_began() {
+    fn a_new_connections_rate_covers_its_lifetime() {
         let mut following = Following::default();
         assert_eq!(after(1).goodput_bps, None);
         following.sample(&Table::default(), Time::ZERO);

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_gain_rests_on_a_doubtful_capacity_or_one_below_the_limit() {
+    fn a_doubtful_capacity_or_one_below_the_limit_promises_no_gain() {
         // 50 kB per 40 ms is 10 Mbit/s, half of the capacity.
         let e = Evidence {
             goodput: Rate::from_mbit_per_second(8),

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rounded_share_has_the_same_per_cent() {
+    fn rounding_a_share_keeps_its_percentage() {
         // 70.499 % is 70.5 % to four digits.
         for share in [0.70499, 0.705, 0.704951, 0.28499, 0.005] {
             assert_eq!(percent(share), percent(rounded(share)), "{share}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn no_data_to_send_is_one_family_whoever_it_waits_for() {
+    fn idle_and_waiting_time_count_as_one_application_family() {
         let mut limits = Limits::only(Class::Congestion, Duration::from_secs(4));
         limits.add(Class::Idle, Duration::from_secs(3));
         limits.add(Class::WaitingForPeer, Duration::from_secs(3));

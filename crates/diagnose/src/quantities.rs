@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_exact_up_to_windows_without_a_scale() {
+    fn sizes_up_to_65535_bytes_are_printed_exactly() {
         let told = [1, 627, 65_535, 100_000, 1_097_216].map(|n| in_bytes(Bytes::new(n)));
         assert_eq!(told, ["1 byte", "627 bytes", "65,535 bytes", "100 kB", "1.097 MB"]);
     }

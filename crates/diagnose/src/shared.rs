@@ -144,7 +144,7 @@ mod tests {
 
     /// 900 and 100 kB in turn are 1 MB per second, 8 Mbit/s.
     #[test]
-    fn flows_that_take_turns_at_a_constant_sum_behind_a_queue_fill_the_path() {
+    fn alternating_flows_with_a_constant_sum_and_a_queue_fill_the_path() {
         let mut flows = [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, 80));
         name_shared_paths(&mut flows);
         for flow in &flows {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_without_a_queue_or_without_a_constant_sum_are_no_full_path() {
+    fn losses_without_queue_or_constant_sum_show_no_full_path() {
         let in_turn = |rtt| [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, rtt));
         assert_eq!(named(in_turn(42)), [Class::Congestion; 2]);
         // Both are fast in the same seconds: the sum is 1.8 MB and 0.2 MB.

@@ -388,7 +388,7 @@ mod tests {
     use crate::Reader;
 
     #[test]
-    fn a_window_that_varies_is_a_mean_and_a_late_reader_is_named() {
+    fn the_text_gives_a_varying_windows_mean_and_names_a_late_reader() {
         let e = Evidence {
             window: Some(Bytes::new(3225)),
             largest_window: Some(Bytes::new(4096)),
@@ -403,14 +403,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_mostly_the_limit_only_with_most_of_the_time() {
+    fn mostly_requires_more_than_half_of_the_time() {
         let words = |own| verdict(Class::Idle, [0.85, own], &Evidence::default(), None);
         assert!(words(0.43).contains("partly idle (43 %)"), "{}", words(0.43));
         assert!(words(0.6).contains("mostly idle (60 %)"), "{}", words(0.6));
     }
 
     #[test]
-    fn a_round_trip_that_was_never_of_an_empty_path_promises_none() {
+    fn a_doubtful_min_rtt_promises_no_shorter_rtt() {
         let e = Evidence {
             rtt_min: Some(Duration::from_millis(83)),
             rtt: Some(Duration::from_millis(102)),
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_not_told_in_the_plural() {
+    fn counts_of_one_are_singular() {
         let told = |segments, retransmitted| {
             let retransmitted = Some(retransmitted);
             losses(&Evidence { segments, retransmitted, loss_events: 1, ..Evidence::default() })

@@ -22,7 +22,7 @@ fn judged(clamp: Option<(u64, bool)>) -> (String, String) {
 }
 
 #[test]
-fn a_tuner_is_named_and_a_larger_buffer_is_not_its_remedy() {
+fn a_tuners_clamp_is_named_without_buffer_advice() {
     let (words, fix) = judged(Some((51_000, true)));
     assert!(words.contains("sweetspot tune holds the window at 51,000 bytes"), "{words}");
     assert!(fix.contains("stop the tuner") && fix.contains("sweetspot tune undo"), "{fix}");
@@ -30,7 +30,7 @@ fn a_tuner_is_named_and_a_larger_buffer_is_not_its_remedy() {
 }
 
 #[test]
-fn a_clamp_of_unknown_origin_is_named_and_a_larger_buffer_is_not_its_remedy() {
+fn a_clamp_of_unknown_origin_is_named_without_buffer_advice() {
     let (words, fix) = judged(Some((51_000, false)));
     assert!(words.contains("A clamp of 51,000 bytes (TCP_WINDOW_CLAMP)"), "{words}");
     assert!(fix.contains("find the program that sets TCP_WINDOW_CLAMP"), "{fix}");
@@ -38,7 +38,7 @@ fn a_clamp_of_unknown_origin_is_named_and_a_larger_buffer_is_not_its_remedy() {
 }
 
 #[test]
-fn a_window_far_below_its_clamp_is_the_buffer_s() {
+fn a_window_far_below_its_clamp_is_limited_by_the_buffer() {
     // The window is only half of the clamp of 102,000 bytes.
     for clamp in [None, Some((102_000, true))] {
         let (words, fix) = judged(clamp);

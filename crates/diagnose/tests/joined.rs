@@ -75,7 +75,7 @@ fn join(packets: &[Packet], offset: u64, drift: f64, swapped: bool) -> Joined {
 
 proptest! {
     #[test]
-    fn clocks_that_differ_change_neither_the_round_trip_nor_the_queue(
+    fn a_clock_offset_changes_neither_the_rtt_nor_the_queue(
         there in 1_000..50_000u64,
         back in 1_000..50_000u64,
         offset in 0..100_000u64,
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_in_the_first_capture_alone_was_lost_between_them(every in 5..50u32, swapped: bool) {
+    fn packets_only_in_the_first_capture_were_lost_between_them(every in 5..50u32, swapped: bool) {
         let packets = packets(10_000, 10_000, Some(every));
         let joined = join(&packets, 7, 0.0, swapped);
         let late = 499_000 - 2 * 20_000 - 3_000;
@@ -109,7 +109,7 @@ proptest! {
     }
 
     #[test]
-    fn a_clock_that_runs_fast_is_no_queue(ppm in 1..200u32, swapped: bool) {
+    fn clock_drift_is_not_mistaken_for_a_queue(ppm in 1..200u32, swapped: bool) {
         let drift = f64::from(ppm) / 1e6;
         let joined = join(&packets(10_000, 10_000, None), 0, drift, swapped);
         let found = joined.clock_drift * 1e6;

@@ -89,7 +89,7 @@ fn bands_are_as_long_as_shares(flows: &[Flow], packets: &[Segment]) {
 
 proptest! {
     #[test]
-    fn no_band_contradicts_the_shares(
+    fn band_lengths_match_the_time_shares(
         model in model(),
         mutations in prop::collection::vec(mutation(), 0..20),
     ) {
@@ -99,13 +99,13 @@ proptest! {
     }
 
     #[test]
-    fn no_verdict_breaks_a_law_on_what_a_sender_does(model in model()) {
+    fn verdicts_obey_the_laws_on_any_sender_behaviour(model in model()) {
         let packets = model.simulate();
         flows(&packets).iter().for_each(|flow| obeys(flow, &packets));
     }
 
     #[test]
-    fn no_verdict_breaks_a_law_on_what_a_capture_makes_of_it(
+    fn verdicts_obey_the_laws_on_damaged_captures(
         model in model(),
         mutations in prop::collection::vec(mutation(), 1..20),
     ) {
@@ -140,7 +140,7 @@ proptest! {
     /// Bursts spread by a bottleneck show its rate and the RTT at any capture point except the receiver. The scenario has the
     /// same values.
     #[test]
-    fn the_path_that_a_capture_shows_is_the_path_that_was(
+    fn the_path_estimate_matches_the_simulated_path(
         mss in 500..1448u32,
         delay in 5_000..100_000u64,
         spacing in 50..2_000u64,
@@ -191,7 +191,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_sender_far_away_waits_for_is_not_told_without_a_round_trip() {
+fn a_distant_senders_limit_is_unknown_without_an_rtt() {
     // Flights of ten segments every 80 ms, captured at the receiver from the middle on.
     let model = Model {
         mss: 1448,
@@ -271,7 +271,7 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
 }
 
 #[test]
-fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
+fn the_fastest_answer_to_a_whole_request_gives_the_rtt() {
     for (away, early) in [(40_000, false), (200_000, false), (200_000, true)] {
         let flows = flows(&asked_and_answered(away, early));
         let server = flows.iter().find(|flow| flow.source == SocketAddr::from(RECEIVER)).unwrap();
@@ -294,7 +294,7 @@ fn how_soon_a_whole_request_is_answered_is_a_round_trip() {
 
 /// A window that closes, on a path with an RTT of 2 ms, and a capture clock with ticks of 10 ms.
 #[test]
-fn rounds_that_the_clock_does_not_resolve_promise_nothing() {
+fn rtts_below_the_clock_resolution_promise_no_gain() {
     let model = Model {
         mss: 1448,
         window: 28_960,
@@ -365,7 +365,7 @@ fn held_by_the_window() -> Flow {
 }
 
 #[test]
-fn a_simulation_that_is_unlike_the_capture_is_not_shown() {
+fn a_simulation_that_contradicts_the_capture_is_not_shown() {
     let flow = held_by_the_window();
     assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{flow:?}");
     let replay = flow.replay.unwrap().unwrap();

@@ -13,7 +13,7 @@ fn flows(paste: &str) -> Vec<Flow> {
 
 /// ss before rcv_wnd shows the most that the program read in a round trip: 14,480 bytes, four times less than what waits.
 #[test]
-fn a_reader_more_than_a_round_trip_behind_is_named_without_a_window() {
+fn a_reader_over_one_rtt_behind_is_reported_without_a_window() {
     let error = |unread: u64| {
         let paste = format!(
             "ESTAB {unread} 0 192.0.2.7:44182 192.0.2.1:443\n\t cubic rto:204 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 \
@@ -31,7 +31,7 @@ fn a_reader_more_than_a_round_trip_behind_is_named_without_a_window() {
 
 /// Three retransmissions are four SYNs. ss prints neither window of a connection that is not established.
 #[test]
-fn a_syn_without_an_answer_is_never_established_pasted_or_logged() {
+fn an_unanswered_syn_is_never_established_pasted_or_logged() {
     let opening = |port: u64, again: u64| {
         format!(
             "SYN-SENT 0 1 10.0.0.5:{port} 203.0.113.5:443 timer:(on,3sec,{again})\n\t cubic rto:8000 mss:524 cwnd:1 unacked:1 \
@@ -56,7 +56,7 @@ fn a_syn_without_an_answer_is_never_established_pasted_or_logged() {
 }
 
 #[test]
-fn connections_whose_reading_shows_no_limit_are_counted() {
+fn readings_that_show_no_limit_are_counted_in_a_remark() {
     let received = "ESTAB 0 0 10.1.1.2:54321 10.1.1.1:443\n\t cubic rto:204 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 \
         bytes_received:9000000 lastrcv:4 busy:40ms\n";
     let paste = format!("{received}{HEADING}\n\t {ACCOUNT}\n");
@@ -67,7 +67,7 @@ fn connections_whose_reading_shows_no_limit_are_counted() {
 
 /// SO_SNDBUF of 8192: the kernel timed the buffer for 3 of 10 s, and the latest rate sample found nothing more to send.
 #[test]
-fn the_time_beside_a_full_send_buffer_is_not_given_to_the_program() {
+fn time_without_a_full_send_buffer_is_not_attributed_to_the_program() {
     let flow = |buffer: &str| {
         let paste = format!(
             "ESTAB 0 8000 10.0.0.5:443 203.0.113.5:51000\n\t skmem:(r0,rb131072,t0,tb16384,f0,w8000,o0,bl0,d0) cubic wscale:7,7 \
@@ -87,7 +87,7 @@ fn the_time_beside_a_full_send_buffer_is_not_given_to_the_program() {
 
 /// 2,385,408 bytes in 12.328 s with data in flight are 1.55 Mbit/s; 30 s have passed since.
 #[test]
-fn an_idle_connection_s_only_reading_keeps_the_kernels_totals() {
+fn a_single_reading_of_an_idle_connection_keeps_the_kernel_totals() {
     let paste = "ESTAB 0 0 192.0.2.1:443 192.0.2.7:44182\n\t cubic rto:240 rtt:40/2 mss:1448 cwnd:13 bytes_acked:2385409 \
         busy:12328ms retrans:0/5 bytes_retrans:209408 lastsnd:30000 lastrcv:30000 lastack:30000 minrtt:39\n";
     let flow = flows(paste).remove(0);

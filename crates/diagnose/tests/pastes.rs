@@ -29,7 +29,7 @@ fn broken(line: &str, trimmed: bool) -> String {
 }
 
 #[test]
-fn one_reading_is_the_same_however_it_was_pasted() {
+fn one_reading_gives_the_same_verdict_in_every_paste_format() {
     let (head, account) = (HEADING, account(false));
     let state = head.trim_start_matches("ESTAB ");
     for paste in [
@@ -60,7 +60,7 @@ fn one_reading_is_the_same_however_it_was_pasted() {
 }
 
 #[test]
-fn two_readings_with_times_tell_of_the_second_between_them() {
+fn two_readings_with_times_describe_the_interval_between_them() {
     let (one, two) = (account(false), account(true));
     for [before, after] in [
         ["Sa 28. Nov 10:00:01 CET 2026", "Sa 28. Nov 10:00:02 CET 2026"],
@@ -80,7 +80,7 @@ fn two_readings_with_times_tell_of_the_second_between_them() {
 }
 
 #[test]
-fn a_service_that_is_not_known_here_is_port_0_and_that_is_said() {
+fn an_unknown_service_name_becomes_port_0_with_a_remark() {
     let paste =
         format!("ESTAB 0 0 10.0.0.5:zabbix-trapper 203.0.113.5:51000\n\t {}\n", account(false));
     let report = report(&paste, 20).unwrap();
@@ -89,7 +89,7 @@ fn a_service_that_is_not_known_here_is_port_0_and_that_is_said() {
 }
 
 #[test]
-fn a_paste_without_counters_gets_the_command_that_prints_them() {
+fn the_error_for_a_paste_without_counters_names_the_command() {
     for (paste, words) in [
         ("State Recv-Q Send-Q\nESTAB 0 0 10.0.0.5:22 203.0.113.5:51000\n", "ss -ti"),
         ("tcp   0   300 10.0.0.5:22   203.0.113.5:51000   ESTABLISHED\n", "ss -ti"),
@@ -122,7 +122,7 @@ fn a_paste_without_counters_gets_the_command_that_prints_them() {
 }
 
 #[test]
-fn one_reading_of_a_program_that_seldom_sends_promises_nothing() {
+fn one_reading_of_a_rarely_sending_program_promises_no_gain() {
     // 62.5 MB were sent in 0.25 s with data in flight; the total time is unknown. The 1500 segments could have held more.
     let paste = "ESTAB 0 0 127.0.0.1:40000 127.0.0.1:7560\n\t cubic wscale:7,7 rto:201 rtt:0.08/0.02 mss:65483 cwnd:10 \
          bytes_acked:62500001 data_segs_out:1500 app_limited busy:250ms delivered:1500 minrtt:0.02\n";
@@ -138,7 +138,7 @@ fn one_reading_of_a_program_that_seldom_sends_promises_nothing() {
 }
 
 #[test]
-fn retransmissions_without_an_answer_are_a_stall_and_no_loss_of_the_life_before() {
+fn unanswered_retransmissions_are_a_stall_and_not_congestion() {
     // Nine timeouts in a row, and nothing acknowledged for 120 s; Linux before 6.7 has no total_rto.
     let reading = |backoff: u64, silent: u64| {
         format!(
@@ -156,7 +156,7 @@ fn retransmissions_without_an_answer_are_a_stall_and_no_loss_of_the_life_before(
 }
 
 #[test]
-fn a_long_life_is_never_called_slow_start() {
+fn a_long_lived_connection_is_never_in_slow_start() {
     // 400 MB in 68 s take 1700 round trips. A window that doubles from ten segments exceeds this after 15.
     let bbr = "ESTAB 0 900000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:200 \
         bytes_acked:400000001 data_segs_out:277000 bbr:(bw:47.2Mbps,mrtt:38.1) busy:68000ms unacked:170 notsent:600000 \
@@ -195,7 +195,7 @@ fn a_long_life_is_never_called_slow_start() {
 
 /// 120 retransmissions and a queue at the end of 10.4 s show nothing about the time before.
 #[test]
-fn one_reading_gives_a_limit_no_more_than_the_share_that_the_kernel_timed() {
+fn one_reading_gives_a_limit_only_the_share_timed_by_the_kernel() {
     let paste = "ESTAB 0 300000 10.0.0.5:443 203.0.113.5:51000\n\t bbr wscale:0,7 rto:240 rtt:60/2 mss:1448 cwnd:20 ssthresh:12 \
         bytes_acked:4000001 data_segs_out:2900 busy:10400ms HELD retrans:0/120 unacked:12 notsent:280000 minrtt:40 snd_wnd:18000\n";
     for (held, class, share) in [
@@ -211,7 +211,7 @@ fn one_reading_gives_a_limit_no_more_than_the_share_that_the_kernel_timed() {
 
 /// `busy` counts only the time in which this end sends, so there is no time from which to compute the rate of received data.
 #[test]
-fn one_reading_of_an_end_that_receives_has_no_rate() {
+fn one_reading_of_a_receiving_end_has_no_rate() {
     let received = "ESTAB 0 0 10.0.0.5:5201 203.0.113.5:51000\n\t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 \
         bytes_acked:4 bytes_received:180 busy:8ms lastrcv:25288 minrtt:38\n";
     let error = report(received, 20).unwrap_err().to_string();
@@ -247,7 +247,7 @@ fn iperf3(window: u64, stream: bool) -> String {
 }
 
 #[test]
-fn each_stream_of_iperf3_has_its_own_verdict_in_a_result_or_in_a_stream_of_events() {
+fn each_iperf3_stream_gets_its_own_verdict_in_both_json_formats() {
     for (window, due) in [(3_000_000, Class::Unknown), (130_000, Class::ReceiverWindow)] {
         for paste in [
             iperf3(window, false),
@@ -294,7 +294,7 @@ const FIELDS: [&str; 20] = [
 
 proptest! {
     #[test]
-    fn no_number_in_a_result_of_iperf3_overflows_a_sum(number in prop_oneof![0..10_000_u64, any::<u64>()], which in 0..6_usize) {
+    fn no_number_in_an_iperf3_result_overflows_a_sum(number in prop_oneof![0..10_000_u64, any::<u64>()], which in 0..6_usize) {
         let name = ["end", "bytes", "retransmits", "snd_cwnd", "snd_wnd", "rtt"][which];
         let due = format!("\"{name}\":{number},\"old\":");
         let paste = iperf3(3_000_000, false).replace(&format!("\"{name}\":"), &due);
@@ -304,7 +304,7 @@ proptest! {
     }
 
     #[test]
-    fn json_of_any_kind_is_read_without_a_panic(value in "[\\[{]\"(start|event|TCPInfo|RawIDM|data|iperf3|connected)\":[0-9\\[\\]{}\",:a-z]{0,60}[\\]}]{0,3}") {
+    fn no_json_makes_the_reader_panic(value in "[\\[{]\"(start|event|TCPInfo|RawIDM|data|iperf3|connected)\":[0-9\\[\\]{}\",:a-z]{0,60}[\\]}]{0,3}") {
         let _ = report(&value, 20);
         let _ = report(&format!("[\"start\",\"iperf3\"]{value}"), 20);
     }
@@ -349,7 +349,7 @@ fn an_idle_connection_has_one_verdict_pasted_once_or_logged() {
 
 /// With data in flight for 2 s in all, an idle time of 9 s outweighs that, and one of a second does not.
 #[test]
-fn one_reading_of_a_connection_that_rests_longer_than_it_sent_is_idle() {
+fn a_connection_idle_for_longer_than_it_sent_is_idle() {
     let cause = |ago: u64| {
         let paste = format!(
             "ESTAB 0 0 192.0.2.1:443 192.0.2.7:44182\n\t cubic rto:240 rtt:40/2 mss:1448 cwnd:13 bytes_acked:100001 \
@@ -382,7 +382,7 @@ fn a_receiver_that_hangs_is_the_limit() {
 /// The window is closed if the receive queue has used up its buffer. It is also closed if ss omits it, because it is zero, but
 /// shows another connection's window.
 #[test]
-fn a_closed_window_is_named_however_ss_shows_it() {
+fn a_closed_window_is_reported_however_ss_shows_it() {
     let hung = |memory: &str| {
         format!(
             "ESTAB 90000 0 192.0.2.7:44182 192.0.2.1:443\n\t {memory}cubic rto:204 rtt:10/5 mss:1448 cwnd:10 bytes_acked:79 \
@@ -406,7 +406,7 @@ fn a_closed_window_is_named_however_ss_shows_it() {
 /// Without `-o` ss prints no timer, and without another connection's window it is unknown whether ss prints windows. But only the
 /// persist timer backs off while nothing is in flight.
 #[test]
-fn a_sender_that_probes_a_closed_window_is_recognised_without_its_timer() {
+fn window_probing_is_recognised_without_the_persist_timer() {
     let reading = |second: u64| {
         format!(
             "170000000{second}.0\nESTAB 0 273672 192.0.2.1:443 192.0.2.7:44182\n\t cubic rto:220 backoff:4 rtt:20/17 mss:1448 cwnd:73 \
@@ -421,7 +421,7 @@ fn a_sender_that_probes_a_closed_window_is_recognised_without_its_timer() {
 
 /// Writes of 60 kB into a buffer of 120 kB: nothing waited at the last rate sample, but a few segments have waited since then.
 #[test]
-fn a_fresh_rate_sample_counts_although_more_was_written_since() {
+fn only_a_fresh_rate_sample_outweighs_data_written_since() {
     let reading = |second: u64, since_ack: u64| {
         format!(
             "170000000{second}.0\nESTAB 0 240000 192.0.2.1:443 192.0.2.7:44182\n\t \
@@ -441,7 +441,7 @@ fn a_fresh_rate_sample_counts_although_more_was_written_since() {
 
 /// 1 MiB lies unread in front of a window of 64,000 bytes: a reader that keeps up leaves less than the window takes.
 #[test]
-fn one_reading_of_a_receiver_tells_of_data_that_its_program_has_not_read() {
+fn one_reading_of_a_receiver_reports_unread_data() {
     let error = |unread: u64| {
         let paste = format!(
             "ESTAB {unread} 0 192.0.2.7:44182 192.0.2.1:443\n\t cubic rto:204 rtt:40/20 mss:1448 cwnd:10 bytes_acked:79 \
@@ -455,7 +455,7 @@ fn one_reading_of_a_receiver_tells_of_data_that_its_program_has_not_read() {
 }
 
 #[test]
-fn readings_without_times_are_not_silently_left_out() {
+fn discarded_readings_without_times_draw_a_remark() {
     let paste = format!("{HEADING}\n\t {}\n{HEADING}\n\t {}\n", account(false), account(true));
     let report = report(&paste, 20).unwrap();
     assert_eq!(report.flows[0].bytes, 90_540_000);
@@ -483,7 +483,7 @@ fn a_paste_cut_off_at_both_ends_counts_its_whole_readings() {
 
 /// The first reading came 125 s after the last acknowledgement, and the second one 12 s later.
 #[test]
-fn a_window_was_closed_before_the_first_reading_too() {
+fn window_closure_time_includes_time_before_the_first_reading() {
     let reading = |second: u64| {
         format!(
             "17000000{second}.0\nESTAB 0 222024 192.0.2.1:443 192.0.2.7:44182 timer:(persist,1min,9)\n\t cubic wscale:10,4 rto:201 \

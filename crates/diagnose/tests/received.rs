@@ -10,7 +10,7 @@ fn flows(paste: &str) -> Vec<Flow> {
 /// A download at 20 Mbit/s, 50 kB per 20 ms. In each reading, either a segment that just arrived is unread, or 100 kB are. ss
 /// before iproute2 6.4 does not print this end's window.
 #[test]
-fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
+fn with_an_unknown_window_a_just_arrived_segment_is_not_unread_data() {
     let log = |unread: u64| -> String {
         let reading = |n: u64| {
             format!(
@@ -29,7 +29,7 @@ fn a_segment_that_just_came_is_not_unread_data_where_the_window_is_unknown() {
 
 /// A download behind a queue of 30 ms. ss reports timestamps only with -o; otherwise an MSS of 1500 - 52 bytes shows them.
 #[test]
-fn a_receiver_without_the_word_ts_has_timestamps_if_its_segments_leave_room_for_them() {
+fn the_mss_shows_whether_a_receiver_uses_timestamps() {
     let log = |mss: u64| -> String {
         let reading = |n: u64| {
             format!(

@@ -39,7 +39,7 @@ fn document(window: Option<u64>) -> String {
 }
 
 #[test]
-fn a_speed_test_that_the_kernel_calls_window_limited_is() {
+fn a_speed_test_is_window_limited_if_the_kernel_says_so() {
     for window in [None, Some(100_000)] {
         let recordings = read(&document(window)).unwrap().recordings;
         let flow = recordings[0].flow();
@@ -81,7 +81,7 @@ fn held_download(
 
 proptest! {
     #[test]
-    fn a_download_that_the_kernel_calls_window_limited_is_never_its_readers(
+    fn a_window_limited_download_is_never_attributed_to_the_reader(
         window in 20_000..2_000_000u64,
         grows in 1..8u64,
         rtt in 2_000..300_000u64,
@@ -97,13 +97,13 @@ proptest! {
 }
 
 #[test]
-fn measurements_may_stand_on_a_line_each() {
+fn measurements_may_come_one_per_line() {
     let lines: Vec<String> = (0..10).map(|n| measurement(n, None).replace('\n', " ")).collect();
     assert_eq!(read(&lines.join("\n")).unwrap().recordings[0].samples.len(), 10);
 }
 
 #[test]
-fn what_is_no_recording_says_what_it_is_not() {
+fn the_error_for_an_invalid_recording_says_what_is_missing() {
     for (text, word) in [
         ("", "empty"),
         ("{}", "TCPInfo"),
@@ -172,7 +172,7 @@ fn sample() -> impl Strategy<Value = Sample> {
 
 proptest! {
     #[test]
-    fn what_is_recorded_is_read_again(samples in prop::collection::vec(sample(), 2..5)) {
+    fn recorded_samples_round_trip(samples in prop::collection::vec(sample(), 2..5)) {
         let ends = ["192.0.2.1:443", "[2001:db8::1]:5000"].map(|end| end.parse().unwrap());
         let other = [ends[1], ends[0]];
         let lines = samples.iter().flat_map(|s| [written(ends, s), written(other, s)]);
@@ -183,12 +183,12 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_without_a_panic(text in ".{0,400}") {
+    fn no_text_makes_the_reader_panic(text in ".{0,400}") {
         let _ = read(&text);
     }
 
     #[test]
-    fn any_account_of_ss_is_read_without_a_panic(words in "[a-z_]{2,12}:[0-9/.,]{0,24}( [a-z_]{2,12}:[0-9/.]{0,24}){0,20}") {
+    fn no_ss_output_makes_the_reader_panic(words in "[a-z_]{2,12}:[0-9/.,]{0,24}( [a-z_]{2,12}:[0-9/.]{0,24}){0,20}") {
         let connection = "ESTAB 0 5 [2001:db8::1]:443 [2001:db8::2%eth0]:5000";
         let log = format!("1.5\n{connection}\n\t cubic {words}\n2.5\n{connection}\n\t cubic {words}\n");
         if let Ok(recorded) = read(&log) {
@@ -216,7 +216,7 @@ fn class_of(log: &str) -> Class {
 }
 
 #[test]
-fn words_of_ss_are_read_by_name_wherever_they_stand() {
+fn ss_fields_are_read_by_name_in_any_position() {
     for prefix in [
         "",
         "ts sack ",
@@ -233,7 +233,7 @@ fn words_of_ss_are_read_by_name_wherever_they_stand() {
 }
 
 #[test]
-fn readings_are_the_same_on_one_line_from_watch_behind_ts_and_with_names() {
+fn every_ss_output_format_gives_the_same_readings() {
     let logs = [
         // ss -O.
         [1, 2]
@@ -269,7 +269,7 @@ fn readings_are_the_same_on_one_line_from_watch_behind_ts_and_with_names() {
 }
 
 #[test]
-fn the_totals_of_one_reading_are_a_verdict_on_the_connection_s_life() {
+fn one_readings_totals_give_a_verdict_on_the_connections_lifetime() {
     for log in [held_reading(9, ""), format!("1700000000.0\n{}", held_reading(9, ""))] {
         let flow = read(&log).unwrap().recordings[0].flow();
         assert_eq!(flow.verdict.class, Class::ReceiverWindow);
@@ -284,7 +284,7 @@ fn the_totals_of_one_reading_are_a_verdict_on_the_connection_s_life() {
 }
 
 #[test]
-fn a_kernel_that_does_not_count_busy_time_is_busy_while_data_is_unacknowledged() {
+fn without_a_busy_counter_unacknowledged_data_counts_as_busy() {
     // CentOS 7 prints neither busy nor notsent nor data_segs_out. The congestion window is full, and a segment is lost in each
     // second.
     let reading = |n: u64| {
@@ -300,7 +300,7 @@ fn a_kernel_that_does_not_count_busy_time_is_busy_while_data_is_unacknowledged()
 }
 
 #[test]
-fn a_window_that_ss_leaves_out_beside_a_persist_timer_is_closed() {
+fn a_window_omitted_by_ss_with_a_persist_timer_is_closed() {
     let reading = |n: u64| {
         format!(
             "ESTAB 0 222024 192.0.2.1:57224 192.0.2.2:4004 timer:(persist,1min23sec,9)\n\t ts sack reno wscale:10,4 rto:201 \
@@ -316,7 +316,7 @@ fn a_window_that_ss_leaves_out_beside_a_persist_timer_is_closed() {
 }
 
 #[test]
-fn counters_that_go_back_on_the_same_ports_are_a_new_connection() {
+fn counters_that_decrease_on_the_same_ports_start_a_new_connection() {
     let log: String =
         [5, 6, 1, 2].map(|n| format!("{}\n{}", 1_700_000_000 + n, held_reading(n, ""))).concat();
     let recordings = read(&log).unwrap().recordings;
@@ -324,7 +324,7 @@ fn counters_that_go_back_on_the_same_ports_are_a_new_connection() {
 }
 
 #[test]
-fn a_third_connection_on_the_same_ports_is_not_the_first() {
+fn a_third_connection_on_the_same_ports_is_kept_separate() {
     // The first connection ends at 2, the second at 9. 5 is below 9, so it belongs to a third one, although it is above 2.
     let log: String = [1, 2, 1, 9, 5, 6]
         .iter()
@@ -336,7 +336,7 @@ fn a_third_connection_on_the_same_ports_is_not_the_first() {
 }
 
 #[test]
-fn a_slow_start_threshold_beyond_32_bits_is_the_largest() {
+fn an_ssthresh_beyond_32_bits_saturates() {
     // 2^32 is no threshold of 0.
     let words = held_reading(1, &format!("ssthresh:{} ", 1_u64 << 32));
     let log = format!("1700000000\n{words}1700000001\n{}", held_reading(2, ""));
@@ -345,7 +345,7 @@ fn a_slow_start_threshold_beyond_32_bits_is_the_largest() {
 }
 
 #[test]
-fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
+fn unreadable_connection_lines_are_kept_for_the_report() {
     let strange = "ESTAB 0 0 gateway.example:ssh laptop.example:50000";
     let log = format!("{strange}\n{}", held_reading(9, ""));
     let recorded = read(&log).unwrap();
@@ -356,7 +356,7 @@ fn a_line_about_a_connection_that_cannot_be_read_is_kept_to_be_named() {
 }
 
 #[test]
-fn no_gain_is_promised_from_a_round_trip_that_does_not_come_back() {
+fn an_unrepeatable_min_rtt_promises_no_gain() {
     // The min RTT was 0.2 ms. 65,535 bytes at the usual 41.5 ms are 12.6 Mbit/s, and no more is known.
     let log = [1, 2]
         .map(|n| {
@@ -368,7 +368,7 @@ fn no_gain_is_promised_from_a_round_trip_that_does_not_come_back() {
 }
 
 #[test]
-fn ndt7_is_read_as_its_clients_write_it() {
+fn ndt7_logs_are_read_as_clients_write_them() {
     for wrapper in [r#"{"Key":"measurement","Value":"#, r#"{"Source":"server","Data":"#] {
         let lines =
             (0..50).map(|n| format!("{wrapper}{}}}", measurement(n, None).replace('\n', " ")));
@@ -378,7 +378,7 @@ fn ndt7_is_read_as_its_clients_write_it() {
 }
 
 #[test]
-fn a_result_of_iperf3_shows_losses_at_its_sender() {
+fn an_iperf3_result_shows_losses_at_the_sender() {
     // Ten seconds at 10 Mbit/s, with losses in each and no queue.
     let interval = |n: u64| {
         format!(
@@ -436,7 +436,7 @@ fn archived(n: u64, length: usize) -> String {
 }
 
 #[test]
-fn an_archive_of_tcp_info_is_the_measurement_that_it_holds() {
+fn a_tcp_info_archive_reads_as_the_measurement_it_holds() {
     let metadata =
         r#"{"Metadata":{"UUID":"host_1_01","Sequence":0,"StartTime":"2026-11-27T00:00:00Z"}}"#;
     // Linux 6.7, with the peer's window; 4.19, without.
@@ -458,7 +458,7 @@ fn an_archive_of_tcp_info_is_the_measurement_that_it_holds() {
 }
 
 #[test]
-fn snapshots_of_tcp_info_take_their_time_from_the_timestamp() {
+fn tcp_info_snapshots_take_their_time_from_the_timestamp() {
     let snapshot = |n: u64| {
         let stamp = format!(r#"{{"Timestamp":"2026-11-27T00:00:0{n}Z","#);
         let line = measurement(10 * n, Some(100_000)).replacen('{', &stamp, 1);
@@ -474,7 +474,7 @@ fn snapshots_of_tcp_info_take_their_time_from_the_timestamp() {
 /// The client of a download sends a last message: the last bytes go in the other direction, but the verdict remains that on the
 /// download.
 #[test]
-fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
+fn a_clients_last_message_does_not_reverse_a_downloads_direction() {
     let bye = |n: u64, received: u64| {
         let line = measurement(50, None).replace('\n', " ");
         line.replace("\"ElapsedTime\":5000000", &format!("\"ElapsedTime\":{}", 5_000_000 + n))
@@ -489,7 +489,7 @@ fn the_last_bytes_of_a_download_do_not_turn_its_direction() {
 }
 
 #[test]
-fn an_archive_that_is_written_at_changes_alone_shows_its_pauses() {
+fn an_archive_written_only_on_changes_shows_pauses() {
     // In each minute, one reading shows a request of 200 bytes, and 3 kB that are acknowledged within 180 ms.
     let reading = |second: u64, acked: u64, received: u64, busy: u64| {
         format!(

@@ -25,7 +25,7 @@ fn verdict(class: Class, evidence: &Evidence) -> LimitVerdict {
 
 /// 5 s idle and 4 s of waiting are 56 % and 44 % of the applications' time: neither is most of it. 9 s idle are 69 %.
 #[test]
-fn the_time_beside_an_idle_one_has_its_fix_too() {
+fn non_idle_time_gets_a_fix_too() {
     let fix = |idle: u64| {
         let mut limits = Limits::only(Class::Idle, SECOND * idle);
         limits.add(Class::WaitingForPeer, SECOND * 4);
@@ -37,7 +37,7 @@ fn the_time_beside_an_idle_one_has_its_fix_too() {
 }
 
 #[test]
-fn the_remedy_of_a_small_window_depends_on_the_reader() {
+fn the_fix_for_a_small_window_depends_on_the_reader() {
     let fix = |reader| {
         let mut evidence = held_by_window();
         evidence.reader = reader;
@@ -54,7 +54,7 @@ fn the_remedy_of_a_small_window_depends_on_the_reader() {
 
 /// RFC 7323, section 2.2: unless both ends send the option, the window is the field's 16 bits.
 #[test]
-fn no_buffer_is_the_remedy_of_a_window_that_lacks_its_scale() {
+fn the_fix_for_a_missing_window_scale_is_not_a_larger_buffer() {
     let mut evidence = held_by_window();
     (evidence.scale, evidence.unscaled) = (Some(0), true);
     let judged = verdict(Class::ReceiverWindow, &evidence);
@@ -74,7 +74,7 @@ fn no_buffer_is_the_remedy_of_a_window_that_lacks_its_scale() {
 /// If a limit that held for 3 of 10 seconds is removed, 7 s remain: 10 Mbit/s become 14.3 Mbit/s at most, and a capacity of 100
 /// Mbit/s promises nothing. If the limit held all the time, no time remains.
 #[test]
-fn no_gain_is_named_where_another_limit_comes_first() {
+fn no_gain_is_promised_if_another_limit_comes_first() {
     let mut limits = Limits::only(Class::Application, SECOND * 3);
     limits.add(Class::Opportunity, SECOND * 2);
     limits.add(Class::Congestion, SECOND * 2);
@@ -93,7 +93,7 @@ fn no_gain_is_named_where_another_limit_comes_first() {
 /// If losses limited a sender all the time, they also limited its best rate, which then does not show the capacity. Without a
 /// known capacity there is no gain. With one, the losses do not bound the gain, because they are removed.
 #[test]
-fn a_best_rate_under_the_limit_promises_nothing_without_it() {
+fn a_best_rate_measured_under_the_limit_promises_no_gain() {
     let mut evidence = held_by_window();
     evidence.capacity = None;
     evidence.best = Some(Rate::from_mbit_per_second(15));
@@ -107,7 +107,7 @@ fn a_best_rate_under_the_limit_promises_nothing_without_it() {
 
 /// Silences of 2 s and 5 s are 70 % of 10 s, with 3 timeouts in the longer one and 5 in total.
 #[test]
-fn a_silence_is_told_with_its_own_numbers() {
+fn a_silence_is_reported_with_its_own_numbers() {
     let stall = |seconds: u64| Stall {
         after: SECOND,
         lasted: SECOND * seconds,
@@ -140,7 +140,7 @@ fn a_silence_is_told_with_its_own_numbers() {
 /// A window of 65,535 bytes needs a buffer of 131,072. 100 Mbit/s at 50 ms need a window of 625 kB and a buffer of 1.25 MB.
 /// Linux's default exceeds this, and so does a host with 32 MiB: the remedy must not name a smaller value for either.
 #[test]
-fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
+fn the_fix_for_a_small_buffer_never_lowers_the_host_setting() {
     let fix = |mbit: Option<u64>, receive_buffer| {
         let mut evidence = held_by_window();
         evidence.reader = Reader::Prompt;
@@ -169,7 +169,7 @@ fn the_remedy_of_a_small_buffer_never_lowers_the_host_s_setting() {
 
 /// With a min RTT of 40 ms, an RTT of 42 ms shows no queue. 80 ms shows a full queue, and its overflow explains the losses.
 #[test]
-fn a_policer_is_named_where_losses_come_without_a_queue() {
+fn losses_without_a_queue_suggest_a_policer() {
     let mut evidence = held_by_window();
     (evidence.retransmitted, evidence.loss_events, evidence.segments) = (Some(600), 26, 9000);
     evidence.rtt_min = Some(Duration::from_millis(40));
@@ -190,7 +190,7 @@ fn a_policer_is_named_where_losses_come_without_a_queue() {
 
 /// In a capture the RTTs before the losses show whether a queue was full, whatever the median RTT.
 #[test]
-fn the_remedy_of_losses_in_a_capture_follows_the_round_trips_before_them() {
+fn the_fix_for_captured_losses_follows_the_rtts_before_them() {
     let mut evidence = held_by_window();
     evidence.loss_events = 1;
     for loses_elsewhere in [false, true] {

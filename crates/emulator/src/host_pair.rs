@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_gets_the_extra_delay_of_who_sent_it() {
+    fn a_packet_gets_the_extra_delay_of_its_host_pair() {
         let host_pair = |ms| HostPair { extra_delay: MS(ms), ..HostPair::default() };
         let routes = Routes::new(&[host_pair(0), host_pair(7)], 1, false);
         let of = |frame: &[u8]| routes.extra_delay(routes.pair_of(frame));
@@ -122,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn host_pairs_that_are_alike_need_no_routes() {
+    fn identical_host_pairs_need_no_routes() {
         assert!(Routes::new(&[HostPair::default(); 3], 2, false).is_empty());
     }
 
     #[test]
-    fn the_way_back_takes_the_same_hops_the_other_way_round() {
+    fn the_reverse_path_crosses_the_same_hops_in_reverse_order() {
         let pair = HostPair { hops: Some((0, 1)), ..HostPair::default() };
         let there = Routes::new(&[pair], 3, false);
         let back = Routes::new(&[pair], 3, true);

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_a_known_sample_are_right() {
+    fn quantiles_of_known_samples_are_accurate() {
         let mut lateness = Lateness::default();
         // 1 to 1000 us: the median is 500 us, the 99th percentile 990 us.
         for us in 1..=1000 {
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_recorded_is_zero() {
+    fn quantiles_without_samples_are_zero() {
         assert_eq!(Lateness::default().quantile(0.99), Duration::ZERO);
     }
 }

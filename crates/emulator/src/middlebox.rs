@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_move_blocks_stay_and_the_checksum_holds(
+        fn rewriting_sequence_numbers_keeps_sack_blocks_and_a_valid_checksum(
             seq: u32, ack: u32, sequence: u32, acknowledgement: u32,
         ) {
             let middlebox = Middlebox { sequence, acknowledgement, ..Middlebox::default() };
@@ -176,7 +176,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_pass_without_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), ipv4: bool, kind: u8) {
+        fn arbitrary_bytes_cause_no_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..120), ipv4: bool, kind: u8) {
             if ipv4 && bytes.len() > ETHERNET_HEADER + PROTOCOL {
                 bytes[ETHER_TYPE].copy_from_slice(&IPV4);
                 bytes[ETHERNET_HEADER + PROTOCOL] = TCP;
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stripped_option_leaves_padding_and_the_checksum_holds() {
+    fn a_stripped_option_becomes_padding_and_the_checksum_stays_valid() {
         for (strips, options, at) in [
             (StrippedOption::OfSyn(3), OF_SYN.as_slice(), 17..20),
             (StrippedOption::OfSyn(4), &OF_SYN, 4..6),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_larger_packets_vanish() {
+    fn only_packets_above_the_size_limit_are_dropped() {
         let middlebox = Middlebox { passes: Some(Bytes::new(1400)), ..Middlebox::default() };
         let of = |packet: usize| middlebox.swallows(ETHERNET_HEADER + packet);
         assert_eq!([of(40), of(1400), of(1401), of(1500)], [false, false, true, true]);

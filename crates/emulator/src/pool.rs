@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_comes_out_as_it_went_in_however_many_are_inside() {
+    fn the_pool_returns_every_stored_frame_unchanged() {
         let mut pool = Pool::new(100, 1);
         let handles: Vec<_> =
             (0..2000_u32).map(|n| pool.store(&n.to_be_bytes(), &[], Arrival::default())).collect();
@@ -244,7 +244,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn a_mark_leaves_a_valid_header(mut header in proptest::array::uniform20(0_u8..), ect in 1_u8..4) {
+        fn an_ecn_mark_keeps_the_header_checksum_valid(mut header in proptest::array::uniform20(0_u8..), ect in 1_u8..4) {
             header[0] = 0x45;
             header[1] = header[1] & !3 | ect;
             (header[10], header[11]) = (0, 0);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_support_ecn_is_not_marked() {
+    fn frames_without_ecn_support_are_not_marked() {
         let mut pool = Pool::new(100, 1);
         let not_ect = [&[0; 12][..], &IPV4, &[0x45, 0xfc], &[0; 18]].concat();
         let arp = [&[0; 12][..], &[0x08, 0x06], &[0x45, 0x01], &[0; 18]].concat();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn freed_slots_are_used_again() {
+    fn freed_slots_are_reused() {
         let mut pool = Pool::new(100, SLOTS_PER_CHUNK);
         for _ in 0..10 * SLOTS_PER_CHUNK {
             let packet = pool.store(b"fr", b"ame", Arrival::default());

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_of_four_wake_ups_are_early_enough() {
+    fn the_alarm_leads_by_the_75th_percentile_of_the_latency() {
         let mut wake_up = WakeUp::default();
         // Latencies from 0 to 39 us, equally often: 30 us cover three in four.
         for round in 0..4000_u64 {
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_woke_for_another_reason_says_nothing() {
+    fn an_early_wake_up_gives_no_latency_sample() {
         let mut wake_up = WakeUp::default();
         wake_up.woke(Time::from_nanos(1000), Time::ZERO);
         assert_eq!(wake_up.alarm(Time::ZERO, Time::from_nanos(500)), Time::from_nanos(500));

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_tells_apart_what_is_run_and_not_what_it_is_called() {
+    fn a_run_key_depends_on_the_scenario_but_not_on_its_title() {
         let read = |title: &str, rate: &str| {
             let text = format!(
                 "title = \"{title}\"\nduration = \"1s\"\n[path]\nrate = \"{rate}\"\nrtt = \"10ms\"\nbuffer = \"10pkt\""

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn values_in_different_units_are_in_one() {
+    fn values_in_mixed_units_convert_to_one_unit() {
         use KeyUnit::{BitsPerSecond, Bytes, Packets, Plain, Seconds};
         let some = |values: &[f64]| values.iter().copied().map(Some).collect::<Vec<_>>();
         let all: [(&[&str], KeyUnit, &[f64]); 6] = [
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn words_have_no_number_and_packets_are_no_bytes() {
+    fn words_have_no_number_and_packets_do_not_mix_with_bytes() {
         assert_eq!(
             numbers(&["sobas", "fixed:450pkt"]),
             Some((KeyUnit::Packets, vec![None, Some(450.0)]))

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_its_entries_and_brackets_hold_together() {
+    fn a_list_splits_at_commas_outside_brackets() {
         assert_eq!(
             values("transfer.sizing=fixed:250pkt,sobas,drs"),
             ["fixed:250pkt", "sobas", "drs"]
@@ -237,7 +237,7 @@ mod tests {
 
     /// 50 kB x 40^(i/2) up to 2 MB = 2000 kB: 316.2 kB in the middle.
     #[test]
-    fn the_ends_of_a_range_may_have_different_units_of_one_quantity() {
+    fn range_ends_may_use_different_units_of_one_quantity() {
         let windows = "transfer.sizing=fixed:50kB..2MB:log:3";
         assert_eq!(values(windows), ["fixed:50kB", "fixed:316kB", "fixed:2000kB"]);
         assert_eq!(values("path.rate=500kbit/s..1Gbit/s:lin:2"), ["500kbit/s", "1000000kbit/s"]);
@@ -246,12 +246,12 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_that_fall_together_stand_once() {
+    fn steps_that_round_to_the_same_number_appear_once() {
         assert_eq!(values("path.buffer=1pkt..3pkt:lin:9"), ["1pkt", "2pkt", "3pkt"]);
     }
 
     #[test]
-    fn what_cannot_be_is_named() {
+    fn an_invalid_range_or_list_is_rejected_with_a_hint() {
         let error = |text: &str| Over::parse(text).expect_err(text).to_string();
         assert!(error("path.buffer").contains("write it like"));
         assert!(error("path.buffer=").contains("write it like"));

@@ -222,7 +222,7 @@ mod tests {
 
     /// The values 0, 1, ... 100 are their own percentiles, in any order.
     #[test]
-    fn quantiles_of_a_hundred_and_one_equal_steps_are_their_numbers() {
+    fn values_0_to_100_are_their_own_percentiles() {
         let values = (0..=100).map(|i| f64::from((i * 37) % 101));
         let found = QuantileBox::of("", (0, 1.0), values).unwrap();
         let differences = found.quantiles.iter().zip([5.0, 25.0, 50.0, 75.0, 95.0]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn between_two_values_quantiles_are_interpolated_and_of_none_there_are_none() {
+    fn quantiles_interpolate_and_need_at_least_one_value() {
         let found = QuantileBox::of("", (0, 1.0), [20.0, f64::NAN, 10.0]).unwrap();
         assert_eq!(found.quantiles, [10.5, 12.5, 15.0, 17.5, 19.5]);
         assert_eq!(QuantileBox::of("", (0, 1.0), [f64::NAN]), None);

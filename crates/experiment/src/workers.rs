@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_come_in_the_order_of_the_items_whatever_the_number_of_workers() {
+    fn results_keep_the_order_of_the_items_for_any_number_of_workers() {
         let items: Vec<u64> = (0..100).collect();
         // Later items finish first.
         let job = |n: &u64| (0..(100 - n) * 1000).fold(*n, |sum, i| sum ^ (i * n));

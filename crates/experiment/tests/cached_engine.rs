@@ -83,7 +83,7 @@ fn run(store: &Pages) -> (String, usize) {
 }
 
 #[test]
-fn a_sweep_killed_anywhere_goes_on_where_it_was_and_ends_with_the_same_bytes() {
+fn a_sweep_killed_at_any_point_resumes_to_identical_results() {
     let pages = Pages::begin();
     let (whole, finished) = run(&pages);
     assert_eq!(finished, 12);
@@ -100,7 +100,7 @@ fn a_sweep_killed_anywhere_goes_on_where_it_was_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn an_outcome_survives_the_journal_to_the_last_bit() {
+fn an_outcome_round_trips_through_the_journal_exactly() {
     let scenario = Scenario::parse(SCENARIO).expect("it is a scenario");
     let outcome = Simulator.run(&scenario, &mut NoRecorder).expect("it runs");
     let key = RunKey::of("sim", &scenario);
@@ -110,7 +110,7 @@ fn an_outcome_survives_the_journal_to_the_last_bit() {
 }
 
 #[test]
-fn a_title_is_not_part_of_what_is_run_but_stands_in_the_outcome() {
+fn a_new_title_reuses_the_run_and_appears_in_the_outcome() {
     let pages = Pages::begin();
     let counting = Counting::default();
     let engine = CachedEngine { engine: &counting, store: &pages };
@@ -126,7 +126,7 @@ fn a_title_is_not_part_of_what_is_run_but_stands_in_the_outcome() {
 }
 
 #[test]
-fn another_versions_journal_a_foreign_file_and_a_damaged_line_are_told_apart() {
+fn journal_errors_distinguish_other_versions_foreign_files_and_damage() {
     let of = |text: &str| Journal::parse(text, "2").expect_err("it is none of ours");
     assert!(matches!(of(&Journal::head("1")), JournalError::OtherVersion { .. }));
     assert_eq!(of("a,b,c\n1,2,3\n"), JournalError::Alien);

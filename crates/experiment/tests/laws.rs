@@ -35,7 +35,7 @@ fn bounds(scenario: &Scenario) -> SearchBounds {
 }
 
 #[test]
-fn a_search_finds_the_same_whatever_the_number_of_workers() {
+fn the_search_result_does_not_depend_on_the_number_of_workers() {
     let scenario = small();
     let search = |workers| {
         find_mft(&Simulator, &scenario, bounds(&scenario), 2, Workers::new(workers))
@@ -47,7 +47,7 @@ fn a_search_finds_the_same_whatever_the_number_of_workers() {
 }
 
 #[test]
-fn a_sweep_gives_the_same_bytes_whatever_the_number_of_workers() {
+fn sweep_results_do_not_depend_on_the_number_of_workers() {
     let sweep = Sweep {
         text: SMALL.to_owned(),
         overrides: vec!["duration=5s".to_owned()],
@@ -63,7 +63,7 @@ fn a_sweep_gives_the_same_bytes_whatever_the_number_of_workers() {
 }
 
 #[test]
-fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
+fn a_sweep_point_equals_a_standalone_run() {
     let sweep = Sweep {
         text: SMALL.to_owned(),
         overrides: Vec::new(),
@@ -79,7 +79,7 @@ fn a_point_of_a_sweep_is_what_a_run_by_itself_gives() {
 }
 
 #[test]
-fn the_maximum_is_no_worse_than_any_window_tried_and_below_the_capacity() {
+fn the_optimum_matches_the_best_trial_and_stays_below_capacity() {
     let scenario = small();
     let found = find_mft(&Simulator, &scenario, bounds(&scenario), 1, Workers::new(2))
         .expect("the simulator runs every window");
@@ -90,7 +90,7 @@ fn the_maximum_is_no_worse_than_any_window_tried_and_below_the_capacity() {
 }
 
 #[test]
-fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
+fn doubling_rates_and_halving_times_keeps_the_best_window() {
     // With every rate doubled and every time halved, C T_m, B_t and all windows stay. The last
     // packets of two runs may differ by a nanosecond's rounding, so a neighbour of the best window
     // may win.
@@ -128,7 +128,7 @@ fn on_a_path_twice_as_fast_and_half_as_long_the_best_window_is_the_same() {
 }
 
 #[test]
-fn variants_are_every_combination_and_meet_the_same_seeds() {
+fn variants_cover_every_combination_and_share_the_same_seeds() {
     let sweep = Sweep {
         text: SMALL.to_owned(),
         overrides: vec!["duration=2s".to_owned(), "seed=7".to_owned()],
@@ -146,7 +146,7 @@ fn variants_are_every_combination_and_meet_the_same_seeds() {
 }
 
 #[test]
-fn what_contradicts_is_found_before_anything_is_run() {
+fn invalid_sweeps_are_rejected_before_any_run() {
     let sweep = |overrides: &[&str], overs: &[&str]| Sweep {
         text: SMALL.to_owned(),
         overrides: overrides.iter().map(|text| (*text).to_owned()).collect(),

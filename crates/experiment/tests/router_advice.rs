@@ -29,7 +29,7 @@ fn runner() -> Runner<'static> {
 }
 
 #[test]
-fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets() {
+fn the_advised_buffer_is_simulated_and_reported_for_the_real_link() {
     // 10 Gbit/s is simulated as a slower link; its buffers are reported for the real link.
     for (rate, input) in [("20Mbit/s", "200Mbit/s"), ("10Gbit/s", "40Gbit/s")] {
         let advice = advise(&question(rate, input)).unwrap();
@@ -47,7 +47,7 @@ fn the_advised_buffer_is_among_those_tried_and_counts_in_the_links_own_packets()
 }
 
 #[test]
-fn a_devices_buffer_is_tried_however_large() {
+fn the_available_buffer_is_always_simulated() {
     // C T is 100 packets: almost as many, and ten times as many.
     for packets in [96, 1000] {
         let available = Some(Bytes::new(1500 * packets));
@@ -66,7 +66,7 @@ fn a_devices_buffer_is_tried_however_large() {
 /// The sizes above which flows count as persistent: 50 times the larger of 200 packets and M / log2(M) = 2 C T / n, with C T of
 /// 250 packets. For 8 flows M is 574.
 #[test]
-fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_buffer() {
+fn law_persistent_flows_use_95_percent_with_the_square_root_buffer() {
     for (flows, packets) in [(8, 574), (20, 200), (50, 200)] {
         let q = RouterQuestion {
             flows: Some(flows),
@@ -88,7 +88,7 @@ fn law_flows_that_just_persist_use_95_percent_of_a_link_with_the_square_roots_bu
 }
 
 #[test]
-fn a_link_in_the_simulator_has_the_load_asked_for() {
+fn the_simulated_link_has_the_requested_load() {
     for (rate, input, load) in [
         ("50Mbit/s", "5Mbit/s", 0.2),
         ("100Mbit/s", "1Gbit/s", 0.5),
@@ -104,7 +104,7 @@ fn a_link_in_the_simulator_has_the_load_asked_for() {
 }
 
 #[test]
-fn a_link_in_the_simulator_has_as_many_flows_as_were_asked_for() {
+fn the_simulated_link_has_the_requested_number_of_flows() {
     for (rate, input, flows, favour) in [
         ("50Mbit/s", "500Mbit/s", 10, Favour::Short),
         ("50Mbit/s", "500Mbit/s", 50, Favour::Short),
@@ -123,7 +123,7 @@ fn a_link_in_the_simulator_has_as_many_flows_as_were_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_run_in_small_is_said_and_not_tried() {
+fn links_that_cannot_be_simulated_are_rejected_with_a_reason() {
     // 40e6 packets of 12 kbit in 8 x 4 x 15 s are 1 Gbit/s, 1 % of the link; and 1 % of 100 flows is a single flow.
     let refusal = |rate: &str, flows| {
         let few = RouterQuestion { flows: Some(flows), ..question(rate, "400Gbit/s") };

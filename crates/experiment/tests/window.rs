@@ -42,7 +42,7 @@ fn rate(tried: &TriedWindows, window: u64) -> f64 {
 }
 
 #[test]
-fn alone_the_window_to_hold_is_the_smallest_that_fills_the_path() {
+fn without_cross_traffic_the_smallest_window_that_fills_the_path_wins() {
     // C T_m = 625 kB of packets, which hold 592.5 kB of payload, 948 B in each of 1000 B; 500 kB are too few. 300 kB are 316.5
     // packets, 25.3 Mbit/s.
     let tried = tried(None, 625_000, Workers::new(2));
@@ -51,7 +51,7 @@ fn alone_the_window_to_hold_is_the_smallest_that_fills_the_path() {
 }
 
 #[test]
-fn beside_elephants_the_edge_of_equation_8_is_too_far() {
+fn with_elephants_the_bound_of_equation_8_is_too_large() {
     // Equation 8 allows 812.5 kB of packets, 770 kB of payload, and predicts 32.5 Mbit/s; the paper says that both are too high.
     let tried = tried(Some((CrossKind::Elephants, 0.7)), 625_000, Workers::new(2));
     let hold = hold(&tried);
@@ -62,7 +62,7 @@ fn beside_elephants_the_edge_of_equation_8_is_too_far() {
 }
 
 #[test]
-fn the_number_of_workers_changes_no_result() {
+fn results_do_not_depend_on_the_number_of_workers() {
     let cross = Some((CrossKind::Udp, 0.7));
     let alone = tried(cross, 313_000, Workers::ONE);
     assert_eq!(alone, tried(cross, 313_000, Workers::new(3)));
@@ -71,7 +71,7 @@ fn the_number_of_workers_changes_no_result() {
 }
 
 #[test]
-fn mice_give_way_to_the_transfer() {
+fn mice_yield_to_the_transfer() {
     let tried = tried(Some((CrossKind::Mice, 0.5)), 625_000, Workers::new(2));
     // 25 Mbit/s are available, and a transfer with more in flight than that gets more (Figure 5).
     let best = tried.windows.iter().map(|w| w.rate.as_f64()).fold(0.0, f64::max);
@@ -87,7 +87,7 @@ fn by_chance(one: &TriedWindow, other: &TriedWindow) -> f64 {
 }
 
 #[test]
-fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table() {
+fn no_tried_window_is_significantly_faster_than_the_recommended_one() {
     for (kind, share) in
         [(CrossKind::Udp, 0.5), (CrossKind::Elephants, 0.5), (CrossKind::Mice, 0.7)]
     {
@@ -113,7 +113,7 @@ fn the_recommended_window_is_not_significantly_slower_than_any_in_its_own_table(
 }
 
 #[test]
-fn the_work_of_advice_is_the_packets_that_the_path_carries_in_all_runs() {
+fn the_cost_of_advice_is_the_packets_carried_in_all_runs() {
     // 50 Mbit/s are 6250 packets of 1000 B per second, and 625 in an RTT of 100 ms. CUBIC recovers from a loss in cbrt(0.3 / 0.4
     // x 625) = 7.768 s. Two recoveries to settle and four measured are more than 200 RTTs; 3 windows, 8 seeds.
     let question = question(None, 625_000);
@@ -125,7 +125,7 @@ fn the_work_of_advice_is_the_packets_that_the_path_carries_in_all_runs() {
 }
 
 #[test]
-fn longer_runs_have_fewer_seeds_but_three_or_more() {
+fn longer_runs_use_fewer_seeds_but_at_least_three() {
     // At 1 Gbit/s, 12,500 packets recover in cbrt(0.75 x 12,500) = 21.09 s. A run has 126.5 s of 125,000 packets, and 12 runs
     // have 190 million, more than the usual 150 million. With 2 windows, 4 seeds have 126 million.
     let fast = WindowQuestion { rate: Rate::from_mbit_per_second(1000), ..question(None, 625_000) };
@@ -134,7 +134,7 @@ fn longer_runs_have_fewer_seeds_but_three_or_more() {
 }
 
 #[test]
-fn where_loss_limits_the_rate_a_run_measures_ten_losses() {
+fn a_loss_limited_run_measures_ten_losses() {
     let loss = Some(Probability::new(1e-3).expect("a share"));
     let question = WindowQuestion { loss, ..question(None, 625_000) };
     let rate = advise(&question).expect("a path").recommended.rate.expect("a rate");
@@ -147,7 +147,7 @@ fn where_loss_limits_the_rate_a_run_measures_ten_losses() {
 /// recovery and sends 0.7 windows at once, 350 kB, more than the buffer of 250 kB holds. With a window of twice what path and
 /// buffer hold, it never waits.
 #[test]
-fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
+fn a_bdp_sized_window_on_a_lossy_path_bursts_into_the_buffer() {
     let question = WindowQuestion {
         rate: Rate::from_mbit_per_second(100),
         rtt: Duration::from_millis(40),
@@ -167,7 +167,7 @@ fn a_window_that_just_fills_a_lossy_path_bursts_into_its_buffer() {
 /// 750 Mbit/s x 200 ms are 18.75 MB. Linux's defaults would stop at a send buffer of 4 MiB and a receive window of 16 MiB. 17.2 MB per RTT are
 /// 688 Mbit/s of payload, 1448 of 1500 B, so 712.7 Mbit/s on the link.
 #[test]
-fn only_the_window_tried_limits_the_hosts() {
+fn only_the_candidate_window_limits_the_hosts() {
     let question = WindowQuestion {
         rate: Rate::from_mbit_per_second(750),
         rtt: Duration::from_millis(200),
@@ -182,7 +182,7 @@ fn only_the_window_tried_limits_the_hosts() {
 
 /// 1 Gbit/s x 80 ms with a loss of 1e-6 loses a packet in a million. Two losses to settle and ten measured are 12 million packets.
 #[test]
-fn where_loss_limits_the_rate_no_cap_leaves_a_run_with_too_few_losses() {
+fn the_cap_never_leaves_a_loss_limited_run_with_too_few_losses() {
     let question = WindowQuestion {
         rate: Rate::from_mbit_per_second(1000),
         rtt: Duration::from_millis(80),

@@ -45,7 +45,7 @@ fn simulated(question: &WindowQuestion, window: Bytes) -> (f64, f64) {
 /// The best window of a sweep from half to twice the recommended one is at most 3 % faster, and no packet
 /// is lost.
 #[test]
-fn the_recommended_window_fills_the_path_and_overflows_no_buffer() {
+fn the_recommended_window_fills_the_path_without_loss() {
     let mut random = Random::new(1);
     for _ in 0..20 {
         let question = drawn(&mut random);

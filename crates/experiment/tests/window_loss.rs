@@ -41,7 +41,7 @@ fn simulated(question: &WindowQuestion, window: Bytes) -> f64 {
 }
 
 #[test]
-fn near_the_limit_of_loss_the_expected_rate_is_the_simulators() {
+fn near_the_loss_limit_the_expected_rate_matches_the_simulator() {
     let mut ratios = Vec::new();
     for congestion in [LossResponse::Cubic, LossResponse::Reno] {
         for (rate, rtt, loss, buffer) in PATHS {

@@ -88,7 +88,7 @@ mod tests {
     use sweetspot_protocol::record::{Entry, Record};
 
     #[test]
-    fn a_raw_entry_is_read_as_the_entry_that_it_imitates() {
+    fn a_raw_entry_decodes_to_the_entry_it_imitates() {
         let raw = RawEntry { attributes: vec![(b"a".to_vec(), vec![0])], ..RawEntry::file("f", 7) };
         let entry = Entry {
             path: RelativePath::new("f").unwrap(),

@@ -112,7 +112,7 @@ mod tests {
         b"POST /a/b?c=d HTTP/1.1\r\nhost: 127.0.0.1:1\r\nContent-Length: 3\r\n\r\nxyz";
 
     #[test]
-    fn a_request_is_whole_with_its_last_byte_and_not_before() {
+    fn a_request_is_complete_only_with_its_last_byte() {
         for end in 0..WHOLE.len() {
             assert_eq!(parse(&WHOLE[..end]), Ok(ParsedRequest::Partial), "{end}");
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_ambiguous_is_refused() {
+    fn oversized_malformed_and_ambiguous_requests_are_rejected() {
         let with = |fields: &str| parse(format!("GET / HTTP/1.1\r\n{fields}\r\n").as_bytes());
         assert_eq!(with(""), Err(BadRequest::Garbage));
         assert_eq!(with("Host: a\r\nHost: b\r\n"), Err(BadRequest::Garbage));
@@ -136,12 +136,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_of_any_kind_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        fn arbitrary_bytes_cause_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
             let _ = parse(&bytes);
         }
 
         #[test]
-        fn a_request_with_wrong_bytes_in_it_is_taken_or_refused(
+        fn a_corrupted_request_causes_no_panic(
             at in 0..WHOLE.len(), wrong in proptest::collection::vec(any::<u8>(), 1..9)
         ) {
             let mut bytes = WHOLE.to_vec();

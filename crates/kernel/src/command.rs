@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_is_no_limit_and_no_limit_is_zero() {
+    fn no_limit_encodes_as_zero_and_a_limit_of_zero_as_one() {
         let none = Command {
             limit: None,
             pace: None,
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_write_an_ipv4_peer_are_one_destination() {
+    fn ipv4_and_ipv4_mapped_peers_are_the_same_destination() {
         let v4: IpAddr = "192.0.2.7".parse().unwrap();
         let mapped: IpAddr = "::ffff:192.0.2.7".parse().unwrap();
         assert_eq!(destination(v4, 32), destination(mapped, 128));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_fits_the_socket_option() {
+    fn limits_are_capped_at_the_range_of_tcp_window_clamp() {
         // TCP_WINDOW_CLAMP is an int.
         let interval = Duration::from_millis(3);
         let limit = Some(Bytes::new(u64::MAX));

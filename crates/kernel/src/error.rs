@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verifier_is_quoted_with_its_reason_and_not_with_its_statistics() {
+    fn verifier_errors_quote_the_reason_and_not_the_statistics() {
         let log = "0: (79) r6 = *(u64 *)(r1 +184)\nunknown func bpf_skc_to_tcp_sock#137\n\
                    verification time 9 usec\nstack depth 0\nprocessed 2 insns (limit 1000000)\n";
         assert_eq!(last_words(log), Some("unknown func bpf_skc_to_tcp_sock#137"));

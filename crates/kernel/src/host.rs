@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_has_all_lacks_nothing() {
+    fn a_complete_host_lacks_nothing() {
         assert_eq!(lacking(&complete()), []);
         // CAP_SYS_ADMIN replaces the finer capabilities, as before Linux 5.8.
         assert_eq!(lacking(&Host { capabilities: CAP_SYS_ADMIN, ..complete() }), []);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_named_with_the_next_step() {
+    fn each_missing_requirement_is_named_with_the_next_step() {
         let said = |host: Host, name: &str, word: &str| {
             let lacking = lacking(&host);
             assert_eq!(lacking.len(), 1, "{lacking:?}");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_explains_and_never_decides() {
+    fn the_kernel_version_explains_but_never_decides() {
         let of = |release: &str| Host { release: release.to_owned(), ..complete() };
         for release in ["5.10.0-32-amd64", "5.14.0-503.el9.x86_64", "6.1.0-50-amd64", "odd", ""] {
             assert_eq!(lacking(&of(release)), [], "{release}");

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_is_where_the_program_writes_it() {
+    fn every_field_is_decoded_at_the_bpf_programs_offset() {
         let record = Record::decode(&bytes(numbered())).unwrap();
         assert_eq!((record.kind, record.cookie), (RecordKind::Sample, 1));
         assert_eq!(record.time, Time::from_nanos(2));
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_none_is_none() {
+    fn sentinel_values_decode_to_none() {
         let mut words = numbered();
         (words[7], words[22], words[23]) = (u64::from(u32::MAX), u64::MAX, 0);
         (words[27], words[28], words[29]) = (0, 0, 0);
@@ -286,7 +286,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_no_record_is_refused_and_nothing_panics(
+        fn invalid_records_are_rejected_without_a_panic(
             bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..600),
         ) {
             let kind = bytes.first_chunk().map(|word| u64::from_ne_bytes(*word));
@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn any_numbers_are_decoded(mut words: [u64; WORDS], kind in 1..=3_u64) {
+        fn any_numbers_in_a_valid_record_decode(mut words: [u64; WORDS], kind in 1..=3_u64) {
             words[0] = kind;
             proptest::prop_assert!(Record::decode(&bytes(words)).is_some());
         }

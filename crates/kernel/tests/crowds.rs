@@ -99,7 +99,7 @@ impl Crowd {
 }
 
 #[test]
-fn transfers_that_find_no_room_for_their_announcement_go_on_and_are_announced_later() {
+fn transfers_dropped_from_a_full_ring_are_reported_later() {
     // A ring of 1 MiB holds 3,640 records of 280 bytes with a header of 8.
     let count = 4_000;
     let Some(mut crowd) = Crowd::of(count) else { return };

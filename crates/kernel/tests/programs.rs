@@ -233,20 +233,20 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
 }
 
 #[test]
-fn the_process_that_asked_for_a_transfer_is_known_without_a_search() {
+fn records_name_the_process_that_requested_the_transfer() {
     let Some(mut host) = Host::start(None, &["ask"]) else { return };
     assert_eq!(host.bulk().pid, Some(host.inside.process.id()));
 }
 
 #[test]
-fn who_is_in_a_pid_namespace_of_its_own_is_known_by_the_id_it_has_here() {
+fn a_process_in_another_pid_namespace_is_reported_by_its_host_pid() {
     let Some(mut host) = Host::start(None, &["ask", "apart"]) else { return };
     let user = host.bulk().pid.expect("a process");
     assert_eq!(Process::read(user).unwrap().parent, host.inside.process.id());
 }
 
 #[test]
-fn samples_come_no_more_often_than_asked_for() {
+fn samples_are_at_least_the_requested_interval_apart() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
     let interval = Duration::from_millis(40);
@@ -269,7 +269,7 @@ fn a_transfer_that_stays_small_is_not_reported() {
 }
 
 #[test]
-fn a_limit_is_held_against_the_kernel_s_own_tuning() {
+fn a_limit_holds_against_kernel_autotuning() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, _) = host.limited();
     for _ in 0..50 {
@@ -281,7 +281,7 @@ fn a_limit_is_held_against_the_kernel_s_own_tuning() {
 }
 
 #[test]
-fn without_a_lease_of_less_than_two_seconds_a_connection_is_restored_at_its_next_segments() {
+fn an_expired_lease_restores_a_connection_at_its_next_segments() {
     assert!(LEASE < Duration::from_secs(2));
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
@@ -306,7 +306,7 @@ fn undoing_restores_an_idle_connection_at_once() {
 }
 
 #[test]
-fn a_clamp_that_a_program_set_itself_is_never_loosened() {
+fn a_clamp_set_by_the_program_is_never_loosened() {
     let own = Bytes::new(30_003);
     let Some(mut host) = Host::start(None, &["30003"]) else { return };
     let record = host.bulk();
@@ -318,7 +318,7 @@ fn a_clamp_that_a_program_set_itself_is_never_loosened() {
 }
 
 #[test]
-fn a_clamp_that_a_program_set_itself_comes_back() {
+fn undo_restores_a_clamp_set_by_the_program() {
     let Some(mut host) = Host::start(None, &["50003"]) else { return };
     let (_, socket) = host.limited();
     host.quieten(&socket);
@@ -354,7 +354,7 @@ fn other_than(own: &str) -> &'static str {
 }
 
 #[test]
-fn a_congestion_control_is_chosen_and_the_host_s_comes_back() {
+fn a_chosen_congestion_control_applies_until_the_hosts_is_restored() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (cookie, socket, own) = with_host_s_congestion(&mut host);
     let other = other_than(&own);
@@ -370,7 +370,7 @@ fn a_congestion_control_is_chosen_and_the_host_s_comes_back() {
 }
 
 #[test]
-fn without_a_lease_of_less_than_two_seconds_the_host_s_congestion_control_comes_back() {
+fn an_expired_lease_restores_the_hosts_congestion_control() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (cookie, socket, own) = with_host_s_congestion(&mut host);
     choose(&mut host, cookie, other_than(&own));
@@ -383,7 +383,7 @@ fn without_a_lease_of_less_than_two_seconds_the_host_s_congestion_control_comes_
 }
 
 #[test]
-fn a_congestion_control_that_a_program_chose_itself_stays() {
+fn a_congestion_control_chosen_by_the_program_stays() {
     let Some(mut host) = Host::start(None, &["reno"]) else { return };
     let (cookie, socket, own) = with_host_s_congestion(&mut host);
     assert_eq!(choose(&mut host, cookie, "cubic"), Congestion::OfProgram);
@@ -391,7 +391,7 @@ fn a_congestion_control_that_a_program_chose_itself_stays() {
 }
 
 #[test]
-fn a_congestion_control_that_the_kernel_does_not_have_changes_nothing() {
+fn an_unavailable_congestion_control_is_refused() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (cookie, socket, own) = with_host_s_congestion(&mut host);
     assert_eq!(choose(&mut host, cookie, "no-such-control"), Congestion::Refused);
@@ -399,7 +399,7 @@ fn a_congestion_control_that_the_kernel_does_not_have_changes_nothing() {
 }
 
 #[test]
-fn two_tuners_do_not_share_a_cgroup_but_the_second_takes_it_over_from_a_dead_one() {
+fn a_second_tuner_gets_the_cgroup_only_once_the_first_lease_expires() {
     let Some((cgroup, mut first, mut connections)) = programs() else { return };
     let (mut second, _records) = SocketPrograms::load(WATCH).unwrap();
     connections.renew(clock::now()).unwrap();
@@ -423,7 +423,7 @@ fn two_tuners_do_not_share_a_cgroup_but_the_second_takes_it_over_from_a_dead_one
 }
 
 #[test]
-fn either_of_two_holders_may_undo_and_again() {
+fn either_of_two_holders_may_undo_repeatedly() {
     let Some((cgroup, programs, _connections)) = programs() else { return };
     let programs = Arc::new(Mutex::new(programs));
     let other = Arc::clone(&programs);
@@ -457,12 +457,12 @@ fn begins_with(remembered: &[(&str, u8, Bytes)], expected: Option<Bytes>) {
 }
 
 #[test]
-fn a_remembered_path_is_held_before_the_transfer_is_bulk() {
+fn a_saved_limit_applies_before_the_transfer_is_bulk() {
     begins_with(&[("127.0.0.1", 32, LIMIT)], Some(LIMIT));
 }
 
 #[test]
-fn a_remembered_path_limits_a_connection_before_its_first_byte() {
+fn a_saved_limit_applies_before_the_first_byte() {
     let minimum_rtt = Duration::from_micros(60);
     let Some(host) = Host::start_with(Some(0), &[], |connections| {
         connections.renew(clock::now()).unwrap();
@@ -481,7 +481,7 @@ fn a_remembered_path_limits_a_connection_before_its_first_byte() {
 }
 
 #[test]
-fn what_was_learnt_of_a_host_is_preferred_to_what_was_learnt_of_its_network() {
+fn a_saved_limit_for_a_host_takes_precedence_over_its_network() {
     let other = Bytes::new(30_001);
     begins_with(&[("127.0.0.0", 24, LIMIT)], Some(LIMIT));
     begins_with(&[("127.0.0.0", 24, other), ("127.0.0.1", 32, LIMIT)], Some(LIMIT));
@@ -489,7 +489,7 @@ fn what_was_learnt_of_a_host_is_preferred_to_what_was_learnt_of_its_network() {
 }
 
 #[test]
-fn another_round_trip_is_another_path() {
+fn a_different_rtt_is_a_different_path() {
     let peer = ("127.0.0.1".parse().unwrap(), 32);
     let path = RememberedPath { window: LIMIT, minimum_rtt: Duration::from_secs(1) };
     let Some(mut host) = Host::start_with(None, &[], |connections| {
@@ -502,7 +502,7 @@ fn another_round_trip_is_another_path() {
 }
 
 #[test]
-fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone() {
+fn a_full_map_keeps_existing_limits_and_rejects_new_ones() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
     let command = Decision { limit: Some(LIMIT), ..NOTHING };
@@ -520,7 +520,7 @@ fn where_the_map_is_full_what_is_limited_stays_so_and_the_next_one_is_left_alone
 }
 
 #[test]
-fn one_that_was_left_alone_is_looked_at_again_when_it_is_looked_for() {
+fn a_forgotten_connection_is_reported_again_by_find_present() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
     let left = Decision { left: true, ..NOTHING };
@@ -565,7 +565,7 @@ while True:
 
 /// RFC 9959: half of the window at first, over one RTT; after a loss, half of the data known to have arrived.
 #[test]
-fn an_upload_over_a_remembered_path_begins_paced_with_half_its_window_and_retreats_at_a_loss() {
+fn uploads_over_a_saved_path_start_paced_and_retreat_after_loss() {
     let Some(mut on) = programs_for(Watch { uploads: true, ..WATCH }) else { return };
     let minimum_rtt = Duration::from_micros(30);
     let path = RememberedPath { window: Bytes::new(60_000), minimum_rtt };
@@ -635,7 +635,7 @@ time.sleep(60)";
 
 /// Like a program with separate control and data connections. RFC 9959, section 4: saved parameters are for one connection only.
 #[test]
-fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembered_for() {
+fn only_the_first_upload_with_enough_data_uses_the_saved_path() {
     let Some(mut on) = programs_for(Watch { uploads: true, bulk: Bytes::new(1 << 40), ..WATCH })
     else {
         return;
@@ -677,7 +677,7 @@ fn of_several_uploads_the_first_with_much_to_send_has_what_the_path_is_remembere
 
 /// Could send with the path's saved parameters, but never does.
 #[test]
-fn a_download_over_a_path_that_is_remembered_for_uploads_is_limited_as_any_other() {
+fn a_download_over_a_path_saved_for_uploads_is_limited_normally() {
     let watch = Watch { uploads: true, ..WATCH };
     let Some(mut host) = Host::start_watched(watch, None, &[], |connections| {
         connections.renew(clock::now()).unwrap();

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_version_is_found_beside_the_first() {
+    fn cgroup_v2_is_found_beside_v1() {
         let mounts = "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
                       cgroup2 /sys/fs/cgroup/uni\\040fied cgroup2 rw,nosuid 0 0\n";
         assert_eq!(mount_point_in(mounts), Some(PathBuf::from("/sys/fs/cgroup/uni fied")));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_path_is_that_of_the_hierarchy_without_a_number_of_controllers() {
+    fn the_cgroup_path_comes_from_hierarchy_0() {
         let lines = "4:memory:/a\n1:name=systemd:/b\n0::/user.slice/c d\n";
         assert_eq!(path_in(lines), Some("user.slice/c d"));
         assert_eq!(path_in("0::/\n"), Some(""));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_that_is_missing_is_reported_by_its_path_without_a_slash_at_the_end() {
+    fn a_missing_cgroup_is_reported_by_path_without_a_trailing_slash() {
         let Err(error) = Cgroup::named("no such cgroup") else { panic!("there is one") };
         match error {
             CgroupError::Missing { path } => assert!(path.ends_with("no such cgroup")),

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_arrives_as_datagrams_of_that_size() {
+    fn a_segmented_send_arrives_as_datagrams_of_the_segment_size() {
         let (near, far) = connected();
         near.cut_into(Bytes::new(1472)).unwrap();
         for datagrams in [1, 3, MAX_SEGMENTS] {

@@ -80,7 +80,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn news_come_once_per_change() {
+    fn readiness_is_reported_once_per_change() {
         let epoll = Epoll::new().unwrap();
         let (mut near, mut far) = UnixStream::pair().unwrap();
         epoll.watch(&far, 7).unwrap();

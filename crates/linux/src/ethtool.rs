@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn features_are_found_by_their_names() {
+    fn feature_names_include_the_offloads() {
         let names = feature_names("lo").unwrap();
         for name in ["tx-scatter-gather", "tx-checksum-ip-generic", "tx-tcp-segmentation"] {
             assert!(names.iter().any(|own| own == name), "{name}: {names:?}");

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_planted_under_the_name_of_an_unfinished_file_is_not_used() {
+    fn a_planted_temporary_file_is_never_used() {
         let directory =
             std::env::temp_dir().join(format!("sweetspot-planted-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();

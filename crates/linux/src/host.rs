@@ -138,7 +138,7 @@ mod tests {
 
     /// Linux routes packets to its own addresses through the loopback device, which every namespace has.
     #[test]
-    fn the_device_to_an_own_address_is_the_loopback_device() {
+    fn the_device_to_a_local_address_is_loopback() {
         let to = |address: &str| device_to(address.parse().unwrap());
         assert_eq!(to("127.0.0.1").unwrap().name, "lo");
         // 192.0.2.0/24 is reserved for documentation (RFC 5737): if there is a default route, packets to it leave through its
@@ -149,14 +149,14 @@ mod tests {
     }
 
     #[test]
-    fn every_host_has_a_kernel_memory_and_pages() {
+    fn every_host_reports_kernel_release_memory_and_page_size() {
         assert!(kernel_release().is_some_and(|r| !r.is_empty()));
         assert!(memory().is_some_and(|m| m > Bytes::new(1 << 20)));
         assert!(page().is_some_and(|p| p.get().is_power_of_two()));
     }
 
     #[test]
-    fn a_release_has_two_numbers_whatever_follows() {
+    fn the_kernel_version_is_the_first_two_numbers_of_the_release() {
         assert_eq!(version_of("6.18.44-cloud"), Some((6, 18)));
         assert_eq!(version_of("7.1-rc3"), Some((7, 1)));
         assert_eq!(version_of(""), None);
@@ -170,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn the_path_to_this_host_takes_what_its_loopback_device_takes() {
+    fn the_path_mtu_to_this_host_is_the_loopback_mtu() {
         // The IPv4 length field has 16 bits, so a packet is one byte shorter than Linux's usual loopback MTU.
         let loopback = device("lo").mtu.map(|mtu| mtu.min(Bytes::new(0xffff)));
         assert_eq!(path_mtu(Ipv4Addr::LOCALHOST.into()).ok(), loopback);
     }
 
     #[test]
-    fn the_loopback_device_is_there_and_a_missing_one_has_nothing() {
+    fn a_missing_device_has_no_properties_and_loopback_has_an_mtu() {
         assert!(device("lo").mtu.is_some());
         let none = device("no-such-device0");
         assert_eq!((none.mtu, none.speed, none.qdisc, none.rings), (None, None, None, None));

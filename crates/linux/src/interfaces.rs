@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_hands_datagrams_on_whole_and_a_foreign_address_has_no_device() {
+    fn neither_loopback_nor_a_foreign_address_splits_datagrams() {
         assert!(!splits_datagrams(std::net::Ipv4Addr::LOCALHOST.into()).unwrap());
         // An address reserved for documentation (RFC 5737).
         assert!(!splits_datagrams([192, 0, 2, 1].into()).unwrap());

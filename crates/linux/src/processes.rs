@@ -170,7 +170,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn effective_capabilities_are_read_from_the_status() {
+    fn effective_capabilities_are_read_from_proc_status() {
         let status = "Name:\tcat\nCapPrm:\t0000000000000000\nCapEff:\t000000c000001000\n";
         // CAP_NET_ADMIN, CAP_PERFMON and CAP_BPF.
         assert_eq!(capabilities_in(status), 1 << 12 | 1 << 38 | 1 << 39);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_hold_parentheses_and_spaces() {
+    fn a_process_name_may_contain_parentheses_and_spaces() {
         let stat = "42 (a) b (c) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
         let process = parse(42, 0, stat).unwrap();
         assert_eq!((process.name.as_str(), process.parent), ("a) b (c", 7));
@@ -192,13 +192,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_command_a_terminal() {
+    fn a_process_name_cannot_contain_terminal_escapes() {
         let stat = "42 (a\u{1b}[31m\nb\u{9b}) S 7 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0 0";
         assert_eq!(parse(42, 0, stat).unwrap().name, "a?[31m?b?");
     }
 
     #[test]
-    fn a_socket_of_our_own_is_among_our_descriptors() {
+    fn the_sockets_of_this_process_are_listed() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let found = sockets(std::process::id()).unwrap();
         let ours = found.iter().find(|d| d.fd == socket.as_raw_fd()).unwrap();
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_descends_from_us_until_it_ends() {
+    fn a_child_belongs_to_the_family_until_it_ends() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let us = std::process::id();
         assert!(family(us).contains(&child.id()));

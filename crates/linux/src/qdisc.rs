@@ -35,14 +35,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_has_the_discipline_noqueue() {
+    fn the_loopback_qdisc_is_noqueue() {
         // The loopback device has index 1 in every network namespace.
         let kind = root(1).unwrap();
         assert!(kind.as_deref().is_none_or(|k| k == "noqueue"), "{kind:?}");
     }
 
     #[test]
-    fn a_device_that_is_not_there_has_none() {
+    fn a_missing_device_has_no_qdisc() {
         assert_eq!(root(i32::MAX).unwrap(), None);
     }
 

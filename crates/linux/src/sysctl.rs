@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limits_of_autotuning_come_in_order() {
+    fn autotuning_limits_are_in_ascending_order() {
         for limits in [tcp_rmem().unwrap(), tcp_wmem().unwrap()] {
             assert!(limits.min <= limits.max, "{limits:?}");
         }
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_with_the_next_step() {
+    fn an_unreadable_sysctl_is_named_with_the_next_step() {
         let error = number("/proc/sys/net/core/no_such_limit").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let words = error.to_string();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scratch_socket_shows_the_limit_that_the_file_has() {
+    fn a_scratch_socket_shows_the_limit_from_the_sysctl_file() {
         let missing = "/proc/sys/net/core/no_such_limit";
         if let Ok(limit) = number("/proc/sys/net/core/rmem_max") {
             let shown = core_limit(missing, libc::SO_RCVBUF).unwrap();

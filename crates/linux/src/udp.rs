@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_arrive_as_the_datagrams_of_which_they_were_made() {
+    fn a_split_send_arrives_as_the_original_datagrams() {
         let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
         near.connect(far.local_address().unwrap()).unwrap();
         // More than one buffer holds, by number and by bytes.
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_port_at_the_other_end_is_no_error() {
+    fn a_closed_peer_port_is_not_an_error() {
         let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
         near.connect(far.local_address().unwrap()).unwrap();
         drop(far);

@@ -112,7 +112,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn streams_above_it_give_the_available_bandwidth(
+        fn streams_above_the_available_bandwidth_reveal_it(
             capacity in 1e6..1e9, share in 0.0..1.0f64, excess in proptest::collection::vec(0.1..0.6f64, 2..6),
         ) {
             let truth = share * capacity;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_do_not_grow_bound_it_from_below() {
+    fn streams_without_growing_delays_give_a_lower_bound() {
         let streams = [fluid(4e7, 1e8, 7e7), fluid(6e7, 1e8, 7e7)];
         let found = available_bandwidth(Rate::from_f64(1e8), &streams, Duration::from_millis(1));
         assert!((found.value().unwrap().as_f64() - 6e7).abs() < 1e5, "{found:?}");

@@ -153,7 +153,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn other_traffic_does_not_bend_the_capacity(
+        fn cross_traffic_does_not_bias_the_capacity_estimate(
             capacity in 1e6..1e9, load in 0.0..0.9f64, speeds in proptest::collection::vec(1.5..20f64, 2..8),
         ) {
             let streams: Vec<_> =
@@ -167,7 +167,7 @@ mod tests {
     /// A train of 10 Gbit/s through 100 Mbit/s, and two with a pause of 30 and 60 ms after half of their packets, which take 10
     /// ms. Their rates would fit a capacity above the link's.
     #[test]
-    fn trains_of_a_sender_that_paused_do_not_count() {
+    fn trains_interrupted_by_sender_pauses_are_excluded() {
         let paused = |pause_us: u64| {
             let at = |us: u64| Time::ZERO + Duration::from_micros(us);
             let mut free = 0;
@@ -190,7 +190,7 @@ mod tests {
     /// 1/(3 C) to 1.0204/C at 1/(2 C), so it begins at (1 - 2 x 0.0204)/C, 4 % off. Two points cannot show that error, so the
     /// interval must be wide enough for it.
     #[test]
-    fn two_streams_leave_the_capacity_rough() {
+    fn two_streams_give_a_wide_capacity_interval() {
         let found = capacity(&[fluid(2e8, 0.98e8, 0.0), fluid(3e8, 1e8, 0.0)]).capacity;
         let found = found.estimate().unwrap();
         let [low, value, high] =
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_slower_than_the_path_tells_a_lower_bound_only() {
+    fn a_sender_slower_than_the_path_yields_only_a_lower_bound() {
         let found = capacity(&[fluid(5e6, 1e8, 0.0)]).capacity;
         let Finding::Bounded { bound, why } = found else { panic!("{found:?}") };
         assert_eq!(bound, Bound::AtLeast(Rate::from_mbit_per_second(5)));

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_packet_of_a_stream_may_be_late() {
+    fn a_late_first_packet_does_not_bias_the_rate() {
         // A packet every 100 us is 100 Mbit/s; the first waits 40 us for a sleeping host.
         let late = |n| dispersion(&stream(n, |i| if i == 0 { 40 } else { i * 100 })).unwrap();
         assert_eq!(late(6).rate_out, Rate::from_mbit_per_second(100));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_handed_over_by_fours_show_the_rate_over_all_and_are_said_to_be_coalesced() {
+    fn coalesced_packets_are_detected_and_show_the_overall_rate() {
         // A packet every 100 us is 100 Mbit/s; the host delivers four at a time, with the last of them.
         let found = dispersion(&stream(400, |i| (i / 4 * 4 + 3) * 100)).unwrap();
         assert!(found.coalesced);
@@ -181,7 +181,7 @@ mod tests {
     /// 100 packets are sent in 1 ms and take 10 ms on the link, which is idle until the others are sent at 31 ms: for 21 of 41
     /// ms.
     #[test]
-    fn a_link_is_idle_while_the_sender_pauses_for_longer_than_its_packets_take() {
+    fn a_link_is_idle_if_a_sender_pause_outlasts_the_backlog() {
         let paused = |pause: u64| {
             let mut stream = stream(200, |_| 0);
             let mut free = 0;
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_of_pairs_is_the_link_where_others_come_between_one_pair_in_three() {
+    fn the_pair_mode_is_the_link_rate_despite_cross_traffic() {
         let mut late = 0;
         let gaps: Vec<u64> = (0..300)
             .map(|i| {

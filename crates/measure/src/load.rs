@@ -168,7 +168,7 @@ mod tests {
     use sweetspot_units::{Bytes, Time};
 
     #[test]
-    fn a_grade_in_words_holds_the_ends_of_its_range() {
+    fn a_grade_names_a_range_that_includes_its_lower_end() {
         for (ms, words) in [
             (4, "below 5 ms"),
             (5, "5 to 30 ms"),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_milliseconds_both_ways_counted_are_six_hundred_round_trips_a_minute() {
+    fn a_loaded_rtt_of_100_ms_is_600_round_trips_per_minute() {
         let sent = |n: u64| Time::ZERO + Duration::from_millis(n * 50);
         let echoes = (0..60).map(|n| Echo {
             sent: sent(n),

@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_interval_holds_the_share_that_was_lost(
+        fn the_interval_contains_the_measured_loss_rate(
             came in proptest::collection::vec(proptest::bool::weighted(0.9), 1..2000),
         ) {
             let lost = came.iter().filter(|came| !**came).count();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_queue_may_have_dropped_is_no_random_loss() {
+    fn losses_near_a_full_queue_do_not_count_as_random_loss() {
         // A packet per millisecond: 1 % are lost at random, and every 200 ms a queue of 12 ms drops ten in a row.
         let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
         let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
@@ -242,7 +242,7 @@ mod tests {
 
     /// One event in 1340 groups of 50 may be a rate between a quarter and five times as high.
     #[test]
-    fn packets_lost_in_a_row_are_one_event() {
+    fn consecutive_losses_are_one_event() {
         let one_burst: Vec<bool> = (0..67_000).map(|n| !(30_000..30_050).contains(&n)).collect();
         let found = losses([&stream(&one_burst)], None);
         let estimate = found.rate.estimate().unwrap();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_comes_twice_hides_no_loss() {
+    fn a_duplicate_packet_hides_no_loss() {
         let mut doubled = stream(&[true, false, true]);
         doubled.arrivals.push(doubled.arrivals[0]);
         assert_eq!(losses([&doubled], None).lost, 1);

@@ -45,7 +45,7 @@ mod tests {
     /// The example of RFC 4737, section 4.2.3: 1 2 3 7 8 9 10 4 5 6 11. Three packets are reordered, each with an
     /// extent of at least four.
     #[test]
-    fn the_example_of_rfc_4737_has_three_reordered_packets_with_extents_up_to_six() {
+    fn the_rfc_4737_example_has_three_reordered_packets_with_max_extent_six() {
         let order = [1, 2, 3, 7, 8, 9, 10, 4, 5, 6, 11];
         let arrivals =
             order.map(|n| Arrival { index: n - 1, sent: Time::ZERO, received: Time::ZERO });

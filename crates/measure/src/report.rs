@@ -309,7 +309,7 @@ mod tests {
 
     /// 69 of 100 Mbit/s leave at least 25 % of the link to cross traffic. On a busy host there may be none.
     #[test]
-    fn what_a_busy_host_may_have_caused_is_not_certainly_others() {
+    fn a_busy_host_makes_cross_traffic_uncertain() {
         let found = |[low, value, high]: [u64; 3]| {
             let [low, value, high] = [low, value, high].map(Rate::from_mbit_per_second);
             Finding::known(value, low, high, "pairs")

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_changed_is_told_from_a_queue() {
+    fn a_route_change_is_distinguished_from_queueing() {
         let ms = Duration::from_millis;
         let changed = path_change(&[echoes(&[40, 45, 41]), echoes(&[70, 75, 71])]);
         assert_eq!(changed, Some((ms(40), ms(70))));
@@ -180,7 +180,7 @@ mod tests {
     proptest! {
         /// 125 bytes take 1 ms at 1 Mbit/s in each direction.
         #[test]
-        fn the_base_is_the_least_round_trip_without_the_packets_own_time(
+        fn the_base_rtt_is_the_min_rtt_without_transmission_time(
             waits in proptest::collection::vec(0u64..50_000, 10..60), base in 5_000u64..500_000, ahead in 0u64..u64::MAX / 4,
         ) {
             let us = Duration::from_micros;
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_of_the_base_hold_it_in_nineteen_of_twenty_whatever_the_jitter() {
+    fn base_rtt_intervals_have_95_percent_coverage_under_jitter() {
         let (mut held, mut near) = (0, 0);
         for seed in 0..400 {
             let record = jittery(seed, 5.0, |_| u64::MAX - 5_000_000);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_jumps_does_not_shorten_the_path() {
+    fn a_clock_jump_does_not_shorten_the_base_rtt() {
         let jump = |n: u64| if n < 30 { 0 } else { 30_000_000 };
         let found = round_trip(&[jittery(3, 5.0, jump)], [None, None]).base.estimate().unwrap();
         assert!(found.value >= Duration::from_millis(80), "{found:?}");

@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn verdicts_that_are_right_enclose_the_truth_within_a_tenth_of_the_capacity(
+        fn correct_verdicts_bracket_the_truth_within_a_tenth_of_the_capacity(
             share in 0.0..1.0f64, capacity in 1e6..1e10,
         ) {
             let mut search = RateSearch::new(Rate::from_f64(capacity));

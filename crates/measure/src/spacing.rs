@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_spacing_keeps_the_mean_gap_and_pairs_are_as_close_as_was_asked() {
+    fn spacings_keep_the_mean_gap_and_pairs_their_requested_gap() {
         const PACKETS: usize = 20_000;
         let gap = Duration::from_micros(1000);
         let within = Duration::from_micros(100);

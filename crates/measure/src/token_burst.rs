@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_depth_of_a_bucket_and_the_rate_behind_it_are_found() {
+    fn the_depth_and_rate_of_a_token_bucket_are_estimated() {
         for depth in [10, 20, 60] {
             let trains: Vec<_> = (0..6).map(|seed| train(depth, |n| (n * 7 + seed) % 30)).collect();
             let found = TokenBurst::of(trains.iter()).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_constant_rate_has_no_bucket_whatever_delays_its_packets() {
+    fn cross_traffic_on_a_constant_rate_link_is_not_a_token_bucket() {
         for shift in 0..200 {
             // Cross traffic's packets interrupt each train in a different position.
             let trains: Vec<_> = (0..6u64)

@@ -227,7 +227,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(24))]
         /// 100 bytes every 0.8 ms are a tenth of 10 Mbit/s.
         #[test]
-        fn idle_time_gives_what_is_available_whatever_the_clocks_drift(
+        fn idle_time_gives_the_available_bandwidth_despite_clock_drift(
             load in 0.0..0.7f64, skew in -1e-4..1e-4f64,
         ) {
             let sparse = stream(&due(crate::Spacing::Poisson, 800, 15_000), 100.0, load, skew);
@@ -238,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn pairs_give_what_is_available(load in 0.0..0.7f64) {
+        fn packet_pairs_give_the_available_bandwidth(load in 0.0..0.7f64) {
             let within = Duration::from_micros(1080);
             let due = due(crate::Spacing::PoissonPairs(within), 12_000, 4000);
             let found = by_pairs(Rate::from_f64(1e7), &stream(&due, 1500.0, load, 0.0));
@@ -250,7 +250,7 @@ mod tests {
 
     /// Packets that never meet find a link of 10 Mbit/s always idle, and are 1 Mbit/s themselves: 11.
     #[test]
-    fn an_idle_link_has_an_error_too() {
+    fn an_idle_link_still_has_an_error_interval() {
         let sparse = stream(&due(crate::Spacing::Even, 800, 15_000), 100.0, 0.0, 0.0);
         let found = by_idle_time(Rate::from_f64(1e7), &sparse, 1500.0).estimate().unwrap();
         assert_eq!((found.value.as_f64(), found.high.as_f64()), (1e7, 1e7));
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_as_long_as_a_packet_takes_leaves_both_unknown() {
+    fn jitter_longer_than_a_packet_time_leaves_both_estimates_unknown() {
         let mut random = Random::new(9);
         let mut sparse = stream(&due(crate::Spacing::Poisson, 800, 15_000), 100.0, 0.3, 0.0);
         for arrival in &mut sparse.arrivals {

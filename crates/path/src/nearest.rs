@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_are_levenshteins() {
+    fn distances_are_levenshtein_distances() {
         // kitten -> sitten -> sittin -> sitting.
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_finds_its_word_and_nonsense_finds_none() {
+    fn a_typo_finds_its_word_and_nonsense_finds_none() {
         let words = ["buffer", "rate", "rtt"];
         assert_eq!(nearest("bufer", words), Some("buffer"));
         assert_eq!(nearest("Rate", words), Some("rate"));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_have_the_means_they_are_asked_for() {
+    fn random_draws_have_the_requested_means() {
         let mut random = Random::new(1);
         let n = 200_000;
         let mean = |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / n as f64;

@@ -115,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_ring_is_a_queue(steps in prop::collection::vec(0u32..7, 1..300), begin in any::<u32>()) {
+        fn a_ring_behaves_like_a_vec_deque(steps in prop::collection::vec(0u32..7, 1..300), begin in any::<u32>()) {
             let mut ring = Ring { slots: Box::default(), first: begin, end: begin };
             let mut oracle = VecDeque::new();
             for (number, step) in steps.into_iter().enumerate() {

@@ -56,7 +56,7 @@ fn limits() -> impl Strategy<Value = Volume> {
 
 proptest! {
     #[test]
-    fn a_conduit_is_a_queue_a_link_and_a_pipe(
+    fn a_conduit_equals_a_queue_a_link_and_a_pipe_in_series(
         limit in limits(),
         // At 40 Mbit/s every packet takes a multiple of 8 us, so that arrivals coincide with
         // departures.
@@ -107,7 +107,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn what_passes_is_out_when_what_is_kept_would_be(
+    fn a_passing_packet_exits_when_a_stored_one_would(
         limit in limits(),
         arrivals in prop::collection::vec((0u64..400_000, 40u64..1500), 1..120),
     ) {
@@ -134,7 +134,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn what_nobody_asks_for_is_noted_all_the_same(
+    fn reading_the_backlog_does_not_change_the_counters(
         limit in limits(),
         // Sizes take multiples of 8 us, so that arrivals coincide with departures.
         arrivals in prop::collection::vec((0u64..50, 1u64..38), 1..120),
@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_has_left_when_its_last_bit_has() {
+fn a_packet_departs_with_its_last_bit() {
     // 600 B at 8.9 Mbit/s take 4,800,000,000 / 8,900 = 539,325.84... ns. The n-th packet of a busy
     // period has left at n times that, rounded up to a whole nanosecond.
     let rate = Rate::from_bits_per_second(8_900_000);
@@ -180,7 +180,7 @@ fn a_packet_has_left_when_its_last_bit_has() {
 }
 
 #[test]
-fn a_packet_that_arrives_takes_nothing_from_what_was_sent() {
+fn an_arrival_does_not_reduce_the_bits_sent() {
     // 1000 B at 3 Gbit/s take 2666.67 ns, rounded up to 2667: 8001 bits.
     let rate = Rate::from_mbit_per_second(3000);
     let mut conduit: Conduit<Sized> = Conduit::new(rate, Volume::Packets(9), Duration::ZERO);

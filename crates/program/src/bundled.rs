@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_path_is_sent_to_the_verbs_that_take_it() {
+    fn the_error_for_a_path_name_points_to_emulate() {
         for name in ["lte", "lte rtt=20ms"] {
             let error = scenario(name).unwrap_err();
             assert!(error.starts_with(&format!("@{name}: a path has this name")), "{error}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_gets_the_nearest_and_the_command_that_lists_them() {
+    fn an_unknown_scenario_error_names_the_nearest_and_the_list_command() {
         let error = scenario("elephnats").unwrap_err();
         assert!(
             error.ends_with("`sweetspot run @` lists them; did you mean @elephants?"),

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_in_one_word_is_quoted_with_the_next_step() {
+    fn a_command_line_in_one_word_gets_advice_to_split_it() {
         let missing = io::Error::from_raw_os_error(2);
         let (code, words) = failed_command("ls -l", &missing);
         assert!(words.starts_with("cannot run \"ls -l\": No such file"), "{words}");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_that_is_too_wide_is_folded_between_its_words() {
+    fn an_overwide_cell_is_folded_between_words() {
         assert_eq!(fold("  1 s  a  one two three", 11), "  1 s  a\n    one two\n    three");
     }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_within_a_text_keeps_its_headings() {
+    fn a_table_within_text_keeps_its_headings() {
         let text = "Two rules:\n  rule    full    mean\n  BDP      120       7\nfull, mean: queueing delay";
         let narrow =
             "Two rules:\n  rule  full  mean\n  BDP    120     7\nfull, mean:\n  queueing delay";
@@ -158,14 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_come_one_by_one_fold_at_the_same_place() {
+    fn rows_printed_one_by_one_fold_at_the_same_column() {
         let rows = ["rule      full   mean     used", "BDP        120      7  100.0 %"];
         let folded = ["rule      full   mean\n       used", "BDP        120      7\n    100.0 %"];
         assert_eq!(rows.map(|row| fold(row, 23).into_owned()), folded);
     }
 
     #[test]
-    fn text_to_paste_and_json_stay_whole() {
+    fn commands_tickets_and_json_are_not_folded() {
         for line in
             ["  sysctl -w net.core.rmem_max=4096", "{\"a\": 1, \"b\": 2}", "one-long-ticket"]
         {
@@ -174,12 +174,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_moves_left_before_it_is_wider_than_the_line() {
+    fn a_long_word_moves_left_before_it_overflows_the_line() {
         assert_eq!(fold("      one,two,x", 12), "   one,two,x");
     }
 
     #[test]
-    fn no_word_is_lost_and_no_line_that_can_be_folded_is_too_long() {
+    fn folding_loses_no_word_and_keeps_lines_within_the_width() {
         let text = "  7 % of the time limited by the window: 65,535 bytes at 42 ms allow 12.6 Mbit/s.\n\
             why       100 MB (rate x RTT) fill the path; more would queue\n\
             \x20 tiny              20     30 kB  0.24  0.145  20.34 %   42.6 %  0.539  0.913";

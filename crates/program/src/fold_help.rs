@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_of_members_is_in_the_long_help_alone() {
+    fn only_the_long_help_lists_json_members() {
         let help = "Examples:\n  sweetspot top\n\nMembers of --json:\n  a, b  numbers";
         let mut command = with_folded_help(Command::new("top").about("Rows").after_help(help));
         let [short, long] = [command.render_help(), command.render_long_help()];
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paragraph_is_folded_once_and_a_list_of_commands_stays_one() {
+    fn paragraphs_are_folded_and_command_lists_keep_their_lines() {
         let help = "One two three\nfour.\n\nExamples:\n  sweetspot top\n  sweetspot ui";
         let folded = "One two\nthree\nfour.\n\nExamples:\n  sweetspot top\n  sweetspot ui";
         assert_eq!(fold_help(help, 9).replace(" \\\n      ", " "), folded);

@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_do_not_fit_follow_beside_the_names_again() {
+    fn columns_that_do_not_fit_move_below_with_repeated_names() {
         let narrow = "  rule  full  mean\n  BDP    120     7\n  tiny     2     1\n\n\
             \x20 rule     used\n  BDP   100.0 %\n  tiny   42.6 %";
         assert_eq!(fold_table(&TABLE, 26).as_deref(), Some(narrow));
     }
 
     #[test]
-    fn as_many_names_are_repeated_as_tell_the_rows_apart() {
+    fn each_part_repeats_the_columns_that_distinguish_its_rows() {
         let headed = ["        ms   ms", "size  mean  max", "big      2    3"];
         let narrow = "        ms\nsize  mean\nbig      2\n\n       ms\nsize  max\nbig     3";
         assert_eq!(fold_table(&headed, 10).as_deref(), Some(narrow));
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_cannot_be_split_is_left() {
+    fn a_table_that_cannot_be_split_is_not_folded() {
         assert_eq!(fold_table(&TABLE, 14), None);
         assert_eq!(fold_table(&["one", "two"], 2), None);
     }
 
     #[test]
-    fn names_and_explanations_are_no_table() {
+    fn names_with_explanations_are_not_a_table() {
         assert!(is_table(&TABLE));
         assert!(!is_table(&["window  636.9 kB", "why     the smallest  of 12"]));
     }

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_is_told_from_a_path_by_its_name() {
+    fn scenarios_and_paths_are_distinguished_by_name() {
         for scenario in ["@elephants", "@papers/sobas-fig5-mice", "@sobas-fig5-mice", "mine.toml"] {
             assert!(is_scenario(scenario), "{scenario}");
         }
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_another_ending_is_no_misspelt_path() {
+    fn an_existing_file_without_toml_extension_gets_a_hint() {
         let wrong = |text: &str| wrong_path(&text.parse::<PathSpec>().unwrap_err());
         // Tests run in the crate's directory.
         assert!(wrong("src/lib.rs").ends_with("ends in .toml"), "{}", wrong("src/lib.rs"));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_of_a_path_is_sent_to_the_scenarios() {
+    fn the_error_for_an_unknown_path_points_to_the_scenarios() {
         let wrong = |text: &str| wrong_path(&text.parse::<PathSpec>().unwrap_err());
         let scenario = wrong("@elephants rtt=1ms");
         assert!(

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_json_document_keeps_its_meaning_and_loses_what_controls_a_terminal() {
+    fn printed_json_keeps_its_meaning_and_escapes_terminal_controls() {
         let name = "a\x1b[2J\u{7f}\u{9b}\u{202e}\u{e0001}\n日本";
         let json = serde_json::json!({ "name": name }).to_string();
         let printed = Harmless(format_args!("{json}")).to_string();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_tabs_stay() {
+    fn newlines_and_tabs_are_not_escaped() {
         let text = "a\tb\nü\x07";
         assert_eq!(Harmless(format_args!("{text}")).to_string(), "a\tb\nü\\u0007");
     }

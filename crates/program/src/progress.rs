@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_left_is_not_known_before_a_run_is_done() {
+    fn the_remaining_time_is_unknown_until_a_run_completes() {
         assert_eq!(time_left(Duration::from_secs(10), 0, 4), None);
         // 10 s for one run: 30 s for three.
         assert_eq!(time_left(Duration::from_secs(10), 1, 4), Some(30.0));

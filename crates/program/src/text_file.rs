@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_with_the_name_of_a_scenario_is_answered_with_it() {
+    fn the_error_for_a_missing_file_suggests_the_scenario_of_that_name() {
         let wrong = |path: &str| scenario(Path::new(path)).unwrap_err().to_string();
         for path in ["elephants", "elephants.toml"] {
             assert!(wrong(path).ends_with("; did you mean @elephants?"), "{}", wrong(path));

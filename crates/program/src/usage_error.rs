@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wrong_usage_is_one_line_that_ends_with_the_next_step() {
+    fn a_usage_error_is_one_line_ending_with_the_next_step() {
         let rendered = "error: the following required arguments were not provided:\n  \
             --rate <RATE>\n  --rtt <RTT>\n\nUsage: sweetspot x --rate <RATE>\n\n\
             For more information, try '--help'.\n";
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_option_is_not_taken_for_a_value() {
+    fn a_misspelt_option_gets_no_tip_to_pass_it_as_a_value() {
         let wrong = |tips: &str| {
             in_one_line(&format!(
                 "error: unexpected argument '--pth' found\n\n{tips}\n\n\
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_its_dashes_gets_them_as_the_next_step() {
+    fn a_command_without_dashes_gets_advice_to_write_them() {
         let wrong = |what: &str| {
             in_one_line(&format!(
                 "error: {what}\n\nUsage: sweetspot x [OPTIONS] -- <COMMAND>...\n\n\

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_has_a_place_in_a_directory_and_not_in_its_stead() {
+    fn an_output_path_must_name_a_file_in_an_existing_directory() {
         let place = |path: &str| has_place("--out", Some(Path::new(path)));
         assert_eq!(place("/"), Err("--out /: that is a directory; name a file in it".to_owned()));
         assert_eq!(place("."), Err("--out .: that is a directory; name a file in it".to_owned()));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_file_is_overwritten_only_by_force() {
+    fn an_existing_file_is_overwritten_only_with_force() {
         let directory =
             std::env::temp_dir().join(format!("spares-existing-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_an_input_is_refused_by_any_of_its_names() {
+    fn an_output_that_aliases_an_input_is_rejected() {
         let directory = std::env::temp_dir().join(format!("spares-inputs-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();
         let [input, linked, hard, copy] =

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_who_where_how_much_and_until_when() {
+    fn a_line_has_credential_name_directory_quota_rights_and_expiry() {
         let text = format!(
             "# comment\n\n{} alice dir=\"/srv/in box\" quota=10GB rights=read,overwrite \
              expires=2027-01-31T18:00:00Z once # more\n",
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_line() {
+    fn errors_name_the_fault_and_the_line() {
         let key = key();
         for (text, words) in [
             (format!("\n{key} alice"), "line 2: dir= is missing"),
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_admits_nobody_and_leaves_the_others_valid() {
+    fn an_invalid_line_admits_no_client_and_leaves_other_lines_valid() {
         let key = key();
         let text =
             format!("{key} alice dir=/a\n{key} mallory dir=/\ncode:7-a-b-c bob dir=/b\nsecret:x");
@@ -428,7 +428,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_is_read_back(
+        fn a_printed_client_parses_back(
             secret: [u8; 16],
             name in "[a-z][a-z0-9.@_-]{0,30}",
             directory in "/[a-z ]{1,30}",
@@ -456,7 +456,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC*") {
+        fn no_text_causes_a_panic(text in "\\PC*") {
             let _ = Clients::read(text.as_bytes());
         }
     }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_comes_at_its_length() {
+    fn a_piece_of_the_wrong_length_is_rejected() {
         let mut file = FileProgress::new(Some(PIECE_BYTES + 5));
         assert!(file.handle_piece(0, 5, [0; 32]).is_err());
         assert!(file.handle_piece(2, 5, [0; 32]).is_err());
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_came_again_replaces_the_first() {
+    fn a_repeated_piece_replaces_the_first() {
         let mut file = FileProgress::new(Some(3));
         for content in [b"abc", b"abd"] {
             file.handle_piece(0, 3, piece_hash(0, true, content)).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_streams_pieces_may_overtake_each_other() {
+    fn stream_pieces_may_arrive_out_of_order_within_a_limit() {
         let mut file = FileProgress::new(None);
         assert!(file.handle_piece(MAX_OVERTAKING + 1, PIECE_BYTES, [0; 32]).is_err());
         assert!(file.handle_piece(1, 7, [0; 32]).is_ok());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_petabyte_takes_the_memory_of_what_came() {
+    fn a_petabyte_file_uses_memory_only_for_received_pieces() {
         let size = hash_tree::MAX_FILE_BYTES;
         let mut file = FileProgress::new(Some(size));
         // First only the last piece, u32::MAX - 1; then every piece at once, which is one run.
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_stay_within_a_file_of_known_length() {
+    fn holes_beyond_the_known_length_are_rejected() {
         let mut file = FileProgress::new(Some(2 * PIECE_BYTES));
         assert!(file.handle_holes(1, 2).is_err());
         assert!(file.handle_holes(u32::MAX, u32::MAX).is_err());
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_piece_of_a_stream_is_short() {
+    fn only_the_last_stream_piece_may_be_short() {
         let mut file = FileProgress::new(None);
         file.handle_piece(0, 5, [0; 32]).unwrap();
         assert!(file.handle_piece(1, 5, [0; 32]).is_err());
@@ -362,7 +362,7 @@ mod tests {
         /// Holes and content in any order, with repetitions, have the same hash as in the simple method: a list with one
         /// hash per piece, after the same steps.
         #[test]
-        fn runs_of_holes_hash_as_the_zeros_they_stand_for(
+        fn hole_runs_hash_like_the_zeros_they_represent(
             (size, steps) in (1u64..24 * PIECE_BYTES).prop_flat_map(|size| {
                 let steps = proptest::collection::vec(step(pieces(size) as u32), 0..24);
                 (Just(size), steps)
@@ -408,7 +408,7 @@ mod tests {
         /// With any pieces that the receiver already had, and in any order of arrival, the file is complete after the
         /// last piece. Its hash is that content's hash.
         #[test]
-        fn any_mixture_of_old_and_new_pieces_gives_the_contents_hash(
+        fn any_mix_of_old_and_new_pieces_yields_the_content_hash(
             size in 0u64..6 * PIECE_BYTES,
             had in any::<u8>(),
             order in Just([0u32, 1, 2, 3, 4, 5]).prop_shuffle(),

@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn content_may_pass_the_decoder_by(
+        fn content_may_bypass_the_decoder(
             content in proptest::collection::vec(any::<u8>(), 1..300),
             passed in 0usize..300,
         ) {
@@ -399,7 +399,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_survive_any_cutting(
+        fn frames_survive_any_fragmentation(
             frames in proptest::collection::vec(frame(), 0..20),
             cuts in proptest::collection::vec(1usize..700, 1..20),
         ) {
@@ -422,7 +422,7 @@ mod tests {
         }
 
         #[test]
-        fn garbage_is_an_error_and_never_a_panic(
+        fn garbage_causes_no_panic(
             stream in proptest::collection::vec(any::<u8>(), 0..2000),
             cuts in proptest::collection::vec(1usize..50, 1..10),
         ) {
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_beyond_the_limit_are_refused_at_the_header() {
+    fn invalid_lengths_and_kinds_are_rejected_at_the_header() {
         let limits = [
             (PIECE, MAX_PIECE_FRAME_BYTES),
             (MESSAGE, MAX_MESSAGE_BYTES),
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packed_piece_is_shorter_than_its_content_and_that_no_longer_than_a_piece() {
+    fn a_packed_piece_must_shrink_and_unpack_to_at_most_one_piece() {
         let frame = |packed: u32, length: u32| {
             let header = PieceHeader { entry: 0, piece: 0, hash: [0; 32], length };
             let stream = header.to_packed_bytes(packed);

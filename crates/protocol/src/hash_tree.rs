@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_every_number_give_the_files_hash() {
+    fn the_tree_root_is_the_file_hash_for_any_piece_count() {
         for pieces in 0..20 {
             for extra in [0, 1, 1024, 1025] {
                 let length = pieces * PIECE_BYTES as usize + extra;
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_that_come_one_by_one_make_the_same_tree() {
+    fn pushing_hashes_one_by_one_gives_the_same_root() {
         let hashes: Vec<PieceHash> = (0..70).map(|n| [n; 32]).collect();
         for count in 0..=hashes.len() {
             let mut builder = RootBuilder::default();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn left_halves_agree_with_those_of_lists() {
+    fn left_piece_counts_match_split_lists() {
         for pieces in 2..200 {
             assert_eq!(
                 left_pieces(pieces) as usize,
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lengths_of_pieces_add_up(size in 0u64..100 * PIECE_BYTES) {
+        fn piece_lengths_sum_to_the_file_size(size in 0u64..100 * PIECE_BYTES) {
             let sum: u64 = (0..pieces(size)).map(|n| piece_length(size, n as u32)).sum();
             prop_assert_eq!(sum, size);
             prop_assert_eq!(piece_length(size, pieces(size) as u32), 0);

@@ -74,7 +74,7 @@ mod tests {
     proptest! {
         /// Runs behave like a set of pieces after the same steps, and there are as few as possible.
         #[test]
-        fn runs_hold_what_a_set_holds(
+        fn hole_runs_match_a_set_of_pieces(
             steps in proptest::collection::vec((0u32..60, 0u32..20), 0..40),
         ) {
             let (mut runs, mut set) = (HoleRuns::default(), BTreeSet::new());

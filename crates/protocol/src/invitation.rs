@@ -120,33 +120,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_invitation_is_read_as_written_and_never_in_part(invitation in invitation(), cut in 0..INVITATION_BYTES) {
+        fn an_invitation_parses_back_and_a_truncated_one_is_rejected(invitation in invitation(), cut in 0..INVITATION_BYTES) {
             let bytes = invitation.to_bytes();
             prop_assert_eq!(Invitation::from_bytes(&bytes), Ok(invitation));
             prop_assert_eq!(Invitation::from_bytes(&bytes[..cut]), Err(InvitationError::Damaged));
         }
 
         #[test]
-        fn one_wrong_bit_is_noticed(invitation in invitation(), bit in 0..INVITATION_BYTES * 8) {
+        fn a_flipped_bit_is_detected(invitation in invitation(), bit in 0..INVITATION_BYTES * 8) {
             let mut bytes = invitation.to_bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(Invitation::from_bytes(&bytes), Err(InvitationError::Damaged));
         }
 
         #[test]
-        fn garbage_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_rejected(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert!(Invitation::from_bytes(&bytes).is_err());
         }
 
         #[test]
-        fn a_later_version_is_named_whatever_its_length(version in 2u8.., more in proptest::collection::vec(any::<u8>(), 0..=58)) {
+        fn a_later_version_is_reported_at_any_length(version in 2u8.., more in proptest::collection::vec(any::<u8>(), 0..=58)) {
             let mut bytes = [&[MAGIC, version], &more[..]].concat();
             bytes.extend(check(&bytes));
             prop_assert_eq!(Invitation::from_bytes(&bytes), Err(InvitationError::Version(version)));
         }
 
         #[test]
-        fn no_packet_is_opened_where_it_was_sealed(invitation in invitation(), sequence: u32) {
+        fn a_packet_from_one_end_is_rejected_as_one_from_the_other(invitation in invitation(), sequence: u32) {
             let [host, guest] = [Inviting::Host, Inviting::Guest].map(|of| invitation.authenticator(of));
             let packet = ProbePacket::Punch { sequence };
             let datagram = host.close(&packet, Bytes::new(52));

@@ -46,12 +46,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(key: [u8; 32]) {
+        fn a_printed_key_parses_back(key: [u8; 32]) {
             prop_assert_eq!(PublicKey(key).to_string().parse(), Ok(PublicKey(key)));
         }
 
         #[test]
-        fn one_wrong_character_is_noticed(key: [u8; 32], at in 0usize..58, with in "[a-z2-7]") {
+        fn a_wrong_character_is_detected(key: [u8; 32], at in 0usize..58, with in "[a-z2-7]") {
             let text = PublicKey(key).to_string();
             let at = PREFIX.len() + at % (text.len() - PREFIX.len());
             let wrong = format!("{}{with}{}", &text[..at], &text[at + 1..]);

@@ -365,7 +365,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_message_is_read_back_as_sent() {
+    fn a_message_decodes_as_sent() {
         let steer = Message::Steer {
             pacing_bps: Some(95_000_000),
             window: None,
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_knows_no_early_content_takes_none() {
+    fn a_peer_without_early_content_support_accepts_none() {
         let welcome = Message::read(br#"{"is":"welcome","proof":"00"}"#);
         let expected =
             Message::Welcome { proof: "00".into(), early_bytes: 0, ends_with_program: false };
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attributes_of_a_directory_are_new_to_an_older_peer() {
+    fn directory_attributes_are_compatible_with_older_peers() {
         let told = |contents_of| {
             let offer = Message::Offer(Offer { contents_of, ..Offer::default() });
             serde_json::to_string(&offer).unwrap()
@@ -405,14 +405,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_of_nested_brackets_does_not_exhaust_the_stack() {
+    fn deeply_nested_brackets_do_not_exhaust_the_stack() {
         let deep = "[".repeat(frame::MAX_MESSAGE_BYTES as usize);
         assert!(Message::read(deep.as_bytes()).is_err());
     }
 
     proptest! {
         #[test]
-        fn garbage_is_an_error_and_never_a_panic(body in proptest::collection::vec(any::<u8>(), 0..500)) {
+        fn garbage_causes_no_panic(body in proptest::collection::vec(any::<u8>(), 0..500)) {
             let _ = Message::read(&body);
         }
     }

@@ -64,7 +64,7 @@ mod tests {
 
     /// A new field of type `String` could reach a terminal unescaped.
     #[test]
-    fn no_message_or_record_holds_plain_text() {
+    fn no_message_or_record_has_a_string_field() {
         for source in [
             include_str!("message.rs"),
             include_str!("record.rs"),
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_the_peer_says_controls_the_terminal(text in any::<String>()) {
+        fn peer_text_cannot_control_the_terminal(text in any::<String>()) {
             let peer = PeerText::from(text.clone());
             let shown = [peer.to_string(), format!("{:?}", peer)].concat();
             prop_assert!(shown.chars().all(is_printable));

@@ -96,7 +96,7 @@ mod tests {
     proptest! {
         /// Behaves like an ordinary map after the same steps.
         #[test]
-        fn pieces_are_known_as_in_a_map(
+        fn piece_hashes_match_a_map(
             steps in proptest::collection::vec((0u32..300, 0u32..80, any::<bool>()), 0..60),
         ) {
             let (mut hashes, mut map) = (PieceHashes::default(), BTreeMap::new());

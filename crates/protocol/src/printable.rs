@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn invalid_utf8_is_shown_by_its_bytes() {
+    fn invalid_utf8_is_shown_as_byte_escapes() {
         let mut text = String::new();
         write_bytes(b"a\xff\xc3(", 10, &mut text).unwrap();
         assert_eq!(text, r"a\xff\xc3(");
     }
 
     #[test]
-    fn what_was_cut_says_so() {
+    fn truncated_text_ends_with_an_ellipsis() {
         let mut text = String::new();
         write_bytes("äöüß".as_bytes(), 3, &mut text).unwrap();
         write_bytes("äöü".as_bytes(), 3, &mut text).unwrap();
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_printable_and_escaping_it_again_changes_nothing(text in any::<String>()) {
+        fn escaped_text_is_printable_and_escaping_is_idempotent(text in any::<String>()) {
             let once = Printable(&text).to_string();
             prop_assert!(once.chars().all(is_printable));
             prop_assert_eq!(Printable(&once).to_string(), once);

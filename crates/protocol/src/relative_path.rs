@@ -113,7 +113,7 @@ mod tests {
     use std::path::{Component, Path};
 
     #[test]
-    fn paths_that_leave_the_directory_are_refused() {
+    fn escaping_malformed_and_reserved_paths_are_rejected() {
         for path in [
             "",
             ".",
@@ -137,21 +137,21 @@ mod tests {
     }
 
     #[test]
-    fn names_in_any_encoding_are_taken() {
+    fn names_in_any_encoding_are_accepted() {
         for path in [&b"a"[..], b"a/b c", b"...", b".hidden/x", b"\xff\xfe", b"a\nb", b"a\\b"] {
             assert_eq!(RelativePath::new(path).unwrap().as_bytes(), path);
         }
     }
 
     #[test]
-    fn what_a_terminal_shows_of_a_path_controls_nothing() {
+    fn a_printed_path_cannot_control_the_terminal() {
         let path = RelativePath::new(&b"a\x1b[2J\xff\xe2\x80\xae"[..]).unwrap();
         assert!(!path.to_string().contains(|c: char| c.is_control() || c == '\u{202e}'));
     }
 
     proptest! {
         #[test]
-        fn a_path_that_is_taken_stays_below(path in "[./a\\\\\0 -~]{0,12}") {
+        fn an_accepted_path_stays_below_the_directory(path in "[./a\\\\\0 -~]{0,12}") {
             if let Ok(path) = RelativePath::new(path) {
                 for part in Path::new(OsStr::from_bytes(path.as_bytes())).components() {
                     prop_assert!(matches!(part, Component::Normal(_)));

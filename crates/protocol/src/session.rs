@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_holds_for_its_side_its_secret_and_its_connection_only() {
+    fn a_proof_is_valid_only_for_its_side_secret_and_connection() {
         let session = |secret, exporter| Session::new(Some(&Secret([secret; 16])), &[exporter; 32]);
         let (here, other_secret, other_connection) = (session(1, 1), session(2, 1), session(1, 2));
         assert!(here.is_dialer_proof(&here.dialer_proof()));

@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_the_same_however_it_is_typed() {
+    fn case_and_separators_of_a_code_do_not_matter() {
         let code: SpokenCode = "42-crisp-lemon-orbit".parse().unwrap();
         for typed in ["42 Crisp LEMON orbit", " 42_crisp-lemon--orbit ", "042-crisp-lemon-orbit"] {
             assert_eq!(typed.parse(), Ok(code.clone()), "{typed}");
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn malformed_codes_are_rejected() {
         for wrong in [
             "",
             "42",
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_stands_before_the_code() {
+    fn a_code_address_begins_with_its_host() {
         let address =
             |text: &str| text.parse::<CodeAddress>().map(|a| (a.host.to_string(), a.port));
         assert_eq!(address("example.org/7-a-b-c"), Ok(("example.org".into(), DEFAULT_PORT)));

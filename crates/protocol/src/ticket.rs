@@ -281,14 +281,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(ticket in ticket()) {
+        fn a_printed_ticket_parses_back(ticket in ticket()) {
             prop_assert_eq!(ticket.to_string().parse(), Ok(ticket.clone()));
             let shouted = ticket.to_string().to_ascii_uppercase();
             prop_assert_eq!(format!(" {shouted}\n").parse(), Ok(ticket));
         }
 
         #[test]
-        fn a_broken_line_is_read_as_a_whole_one(ticket in ticket(), width in 1usize..80) {
+        fn a_ticket_broken_across_lines_parses(ticket in ticket(), width in 1usize..80) {
             let text = ticket.to_string();
             let lines: Vec<&str> =
                 text.as_bytes().chunks(width).map(|line| str::from_utf8(line).unwrap()).collect();
@@ -296,7 +296,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_character_is_noticed(ticket in ticket(), at in 0usize..90, with in "[a-z2-7]") {
+        fn a_wrong_character_is_detected(ticket in ticket(), at in 0usize..90, with in "[a-z2-7]") {
             let text = ticket.to_string();
             let at = PREFIX.len() + at % (text.len() - PREFIX.len());
             let wrong = format!("{}{with}{}", &text[..at], &text[at + 1..]);
@@ -305,13 +305,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_panics(text in "(sweetspot1:)?\\PC*") {
+        fn no_text_causes_a_panic(text in "(sweetspot1:)?\\PC*") {
             let _ = text.parse::<Ticket>();
         }
     }
 
     #[test]
-    fn what_is_no_ticket_is_told_apart() {
+    fn invalid_tickets_get_distinct_errors() {
         assert_eq!("".parse::<Ticket>(), Err(TicketError::Prefix));
         assert_eq!("sweet".parse::<Ticket>(), Err(TicketError::Prefix));
         assert_eq!("sweetspot2:aa".parse::<Ticket>(), Err(TicketError::Version("2".into())));
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_printed_by_accident() {
+    fn debug_output_hides_the_secret() {
         assert_eq!(format!("{:?}", Secret([7; 16])), "Secret(..)");
     }
 }

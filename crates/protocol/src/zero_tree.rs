@@ -101,7 +101,7 @@ mod tests {
     use crate::hash_tree::{piece_hash, root};
 
     #[test]
-    fn subtrees_of_zeros_have_the_hashes_of_zeros() {
+    fn zero_subtrees_hash_like_zero_pieces() {
         let zeros = vec![0; PIECE_BYTES as usize];
         let tree = ZeroTree::default();
         // The slow method: two halves of a file of 2^level pieces each; the root is merged from both.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn work_on_zeros_ends_when_it_is_no_longer_wanted() {
+    fn hashing_zeros_stops_when_cancelled() {
         // 2^26 pieces, 16 TiB, would take an hour.
         let asked = std::cell::Cell::new(0);
         let go_on = || asked.replace(asked.get() + 1) < 3;
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_has_a_limit() {
+    fn the_cache_is_bounded_and_keeps_entries_in_use() {
         let mut known = Generations::default();
         for first in 0..5 * GENERATION as u32 {
             known.keep((first, 0), [0; 32]);

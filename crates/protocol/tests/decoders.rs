@@ -83,51 +83,51 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn an_invitation_is_written_as_it_was_read(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn an_accepted_invitation_reencodes_to_the_same_bytes(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
         entries::invitation(&bytes);
     }
 
     #[test]
-    fn no_stream_breaks_the_frames(stream in stream()) {
+    fn no_frame_stream_breaks_the_frame_decoder(stream in stream()) {
         entries::frames(&stream);
     }
 
     #[test]
-    fn no_bytes_break_the_frames(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+    fn no_bytes_break_the_frame_decoder(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
         entries::frames(&bytes);
     }
 
     #[test]
-    fn no_bytes_break_the_records(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
+    fn no_bytes_break_the_record_decoder(bytes in proptest::collection::vec(any::<u8>(), 0..500)) {
         entries::record(&bytes);
     }
 
     #[test]
-    fn no_order_of_pieces_breaks_a_files_progress(
+    fn no_piece_order_breaks_file_progress(
         bytes in proptest::collection::vec(any::<u8>(), 0..200),
     ) {
         entries::file_progress(&bytes);
     }
 
     #[test]
-    fn no_text_breaks_clients_keys_and_codes(
+    fn no_text_breaks_the_client_key_and_code_parsers(
         text in "((sweetspot-key1|secret|code):[a-z2-7-]{0,60} [a-z]{1,3} (dir=\"?[a-z /]{1,9}\"? ?)?(once|quota=[0-9]{1,3}B)?\n?){0,3}",
     ) {
         entries::clients(text.as_bytes());
     }
 
     #[test]
-    fn no_text_breaks_the_ticket(text in "(sweetspot1:)?[a-zA-Z2-7:]{0,200}") {
+    fn no_text_breaks_the_ticket_parser(text in "(sweetspot1:)?[a-zA-Z2-7:]{0,200}") {
         entries::ticket(text.as_bytes());
     }
 
     #[test]
-    fn no_datagram_breaks_the_probes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn no_datagram_breaks_the_probe_decoder(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         entries::probe(&bytes);
     }
 
     #[test]
-    fn no_fields_under_a_good_seal_break_the_probes(
+    fn no_sealed_fields_break_the_probe_decoder(
         kind in 0u8..6,
         fields in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
@@ -136,7 +136,7 @@ proptest! {
 }
 
 #[test]
-fn times_far_in_the_future_are_printed_in_tickets() {
+fn a_ticket_may_expire_in_the_far_future() {
     let ticket = {
         let host = sweetspot_protocol::TicketHost::Address([192, 0, 2, 1].into());
         let secret = sweetspot_protocol::Secret([0; 16]);
@@ -150,7 +150,7 @@ fn times_far_in_the_future_are_printed_in_tickets() {
 /// Found by fuzzing: the code for "no threshold" in place of a number was accepted, and then written as
 /// another number.
 #[test]
-fn an_answer_with_a_code_that_is_no_number_is_refused() {
+fn an_answer_with_an_invalid_float_code_is_rejected() {
     let mut fields = vec![3, 1];
     fields.extend([0xff; 8]);
     fields.extend([0x52; 7]);

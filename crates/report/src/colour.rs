@@ -65,12 +65,12 @@ mod tests {
     }
 
     #[test]
-    fn black_on_white_has_the_contrast_that_wcag_names() {
+    fn black_on_white_has_the_wcag_contrast() {
         assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 1e-9);
     }
 
     #[test]
-    fn every_line_stands_out_from_its_ground() {
+    fn every_line_colour_contrasts_with_its_background() {
         for (light, dark) in PALETTE {
             // The darkest light background, and the lightest dark one.
             assert!(contrast(light, "#fafaf8") >= 3.0, "{light}: {}", contrast(light, "#fafaf8"));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_two_differ_in_grey() {
+    fn the_first_two_colours_differ_in_greyscale() {
         let [(light, dark), (other_light, other_dark), ..] = PALETTE;
         assert!(contrast(light, other_light) >= 1.6, "{}", contrast(light, other_light));
         assert!(contrast(dark, other_dark) >= 1.6, "{}", contrast(dark, other_dark));

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read_back() {
+    fn written_columns_parse_back() {
         let mut columns = Columns::default();
         columns.push("count", Column::Whole(vec![Some(-3), None]));
         columns.push("share", Column::Real(vec![Some(0.25), Some(1e-9)]));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_length_is_named() {
+    fn ragged_rows_and_open_quotes_are_rejected() {
         let ragged = CsvError::Ragged { row: 3, cells: 1, columns: 2 };
         assert_eq!(from_csv("a,b\r\n1,2\r\n3\r\n"), Err(ragged));
         assert_eq!(from_csv("a\n\"x"), Err(CsvError::OpenQuote));

@@ -17,17 +17,17 @@ mod tests {
     use super::wrapped;
 
     #[test]
-    fn no_word_is_lost_and_no_line_is_too_long() {
+    fn wrapping_loses_no_word_and_keeps_lines_within_the_width() {
         assert_eq!(wrapped("loss for Gamma = 0.1", 10), ["loss for", "Gamma =", "0.1"]);
     }
 
     #[test]
-    fn a_word_longer_than_the_line_stands_alone() {
+    fn a_word_longer_than_the_line_gets_its_own_line() {
         assert_eq!(wrapped("a throughput b", 5), ["a", "throughput", "b"]);
     }
 
     #[test]
-    fn no_title_needs_no_line() {
+    fn an_empty_title_has_no_lines() {
         assert!(wrapped("", 10).is_empty());
     }
 }

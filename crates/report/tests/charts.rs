@@ -18,14 +18,14 @@ fn drawn(plot: &Plot) -> String {
 }
 
 #[test]
-fn a_published_number_stands_where_the_axes_say() {
+fn a_published_number_is_drawn_at_its_coordinates() {
     // The frame extends from x = 44 to 344 and from y = 214 up to 24, so its middle is (194, 119). A diamond begins
     // five units above its centre.
     assert!(drawn(&plot()).contains(r#"<path class="mark c0" d="M194.0 114.0l5 5"#));
 }
 
 #[test]
-fn cases_stand_side_by_side_under_their_names() {
+fn cases_are_drawn_side_by_side_above_their_names() {
     let names = ["first", "second", "third"].map(str::to_owned).to_vec();
     let mut plot = Plot::new("", Axis::named("case", names), Axis::new("%").between(0.0, 100.0));
     plot.curve("share", Origin::Sim, 0, vec![(1.0, 50.0), (2.0, 60.0), (3.0, 70.0)]);
@@ -55,7 +55,7 @@ fn no_line_joins_cases() {
 }
 
 #[test]
-fn engines_differ_in_style_and_cases_in_colour() {
+fn engines_differ_in_line_style_and_cases_in_colour() {
     let svg = drawn(&plot());
     assert!(svg.contains(r#"class="line sim c0""#) && svg.contains(r#"class="line theory c0""#));
     for words in [">sim<", ">theory<", ">published<", ">B = 5<"] {
@@ -64,7 +64,7 @@ fn engines_differ_in_style_and_cases_in_colour() {
 }
 
 #[test]
-fn a_peak_among_a_million_points_is_drawn_and_the_file_stays_small() {
+fn a_million_points_give_a_small_file_that_keeps_the_peak() {
     let mut plot = plot();
     let peak = |i: u32| if i == 543_210 { 40.0 } else { 10.0 };
     let points = (0..1_000_000).map(|i| (f64::from(i) / 1e4, peak(i)));
@@ -76,7 +76,7 @@ fn a_peak_among_a_million_points_is_drawn_and_the_file_stays_small() {
 }
 
 #[test]
-fn what_lies_beyond_the_frame_is_said() {
+fn values_beyond_the_frame_are_labelled() {
     let mut plot = plot();
     plot.curve("far", Origin::Sim, 1, vec![(0.0, 1.0), (400.0, 93.0)]);
     let svg = drawn(&plot);
@@ -84,7 +84,7 @@ fn what_lies_beyond_the_frame_is_said() {
 }
 
 #[test]
-fn hostile_words_do_not_become_markup() {
+fn hostile_text_does_not_become_markup() {
     let mut plot = plot();
     plot.title = "<script>".to_owned();
     plot.curve("<img src=x>", Origin::Sim, 1, vec![(1.0, 1.0)]);
@@ -101,7 +101,7 @@ const ROWS: &str = concat!(
 );
 
 #[test]
-fn events_without_samples_are_refused_with_the_verb_that_draws_them() {
+fn the_error_for_events_without_samples_names_the_command_to_draw_them() {
     let tuned = "{\"t_s\":1795955577.6,\"event\":\"taken\",\"why\":\"a bulk transfer\",\"pid\":63,\"goodput_bps\":1e6}\n";
     for log in [tuned.to_owned(), tuned.repeat(2)] {
         let error = read(&log, "1").unwrap_err().to_string();
@@ -110,7 +110,7 @@ fn events_without_samples_are_refused_with_the_verb_that_draws_them() {
 }
 
 #[test]
-fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
+fn a_truncated_time_series_is_drawn_up_to_its_last_complete_line() {
     let Ok(ResultFile::Series(series)) = read(ROWS, "1") else { panic!("it is a time series") };
     assert_eq!(series.rows.len(), 3);
     let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
@@ -125,7 +125,7 @@ fn a_time_series_whose_writer_was_killed_is_shown_up_to_its_last_whole_line() {
 }
 
 #[test]
-fn what_a_page_is_headed_by_is_said_once() {
+fn the_page_heading_is_not_repeated() {
     let sheet = |title: &str| Sheet {
         name: title.to_owned(),
         title: title.to_owned(),
@@ -141,7 +141,7 @@ fn what_a_page_is_headed_by_is_said_once() {
 }
 
 #[test]
-fn a_run_of_a_version_that_had_other_members_is_refused_by_name() {
+fn the_error_for_a_run_of_an_incompatible_version_names_it() {
     let text = r#"{"engine":"sim","transfers":[],"version":"0.0.3"}"#;
     let error = read(text, "1.0.0").expect_err("members are missing");
     assert!(matches!(error, ReadError::OtherVersion { .. }));
@@ -149,7 +149,7 @@ fn a_run_of_a_version_that_had_other_members_is_refused_by_name() {
 }
 
 #[test]
-fn a_recording_is_no_simulation_in_the_legend() {
+fn a_recording_has_no_origin_entry_in_the_legend() {
     let mut plot = Plot::new("", Axis::new("time, s"), Axis::new("goodput, Mbit/s"));
     plot.curve("kernel+cubic", Origin::Recorded, 0, vec![(0.0, 0.0), (1.0, 5.0)]);
     let svg = drawn(&plot);
@@ -159,7 +159,7 @@ fn a_recording_is_no_simulation_in_the_legend() {
 
 /// Line styles need a legend only if there are several.
 #[test]
-fn one_engine_alone_has_no_entry_in_the_legend() {
+fn a_single_engine_has_no_legend_entry() {
     let mut plot = plot();
     assert!(drawn(&plot).contains(">sim</text>"));
     plot.curves.retain(|curve| curve.origin == Origin::Sim);
@@ -169,7 +169,7 @@ fn one_engine_alone_has_no_entry_in_the_legend() {
 }
 
 #[test]
-fn a_print_is_white_on_every_screen() {
+fn the_print_theme_is_white_even_in_dark_mode() {
     let plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     let screen = svg_file("", std::slice::from_ref(&plot), Theme::Screen);
     let print = svg_file("", &[plot], Theme::Print);
@@ -181,7 +181,7 @@ fn a_print_is_white_on_every_screen() {
 }
 
 #[test]
-fn symbols_stand_below_the_line_in_pictures_and_pages() {
+fn symbol_indices_are_drawn_as_subscripts() {
     let svg = drawn(&Plot::new("", Axis::new("C T_m, packets"), Axis::new("y")));
     assert!(svg.contains("C T<tspan dy=\"2.5\" font-size=\"80%\">m</tspan>"), "{svg}");
     assert!(!svg.contains("T_m</text>"), "{svg}");
@@ -190,7 +190,7 @@ fn symbols_stand_below_the_line_in_pictures_and_pages() {
 /// Groups differ without colours: in the shape of their marks, or in their dashes if there are too many points for
 /// marks.
 #[test]
-fn groups_are_told_apart_without_their_colours() {
+fn groups_are_distinguishable_without_colour() {
     for (points, attribute) in [(5, "<path class=\"dot"), (100, "<path class=\"line")] {
         let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
         for group in 0..5 {
@@ -218,7 +218,7 @@ fn groups_are_told_apart_without_their_colours() {
 
 /// Both controllers have the strongest colour.
 #[test]
-fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
+fn sobas_variants_are_distinguished_by_dashes() {
     let mut plot = Plot::new("", Axis::new("ratio").between(0.0, 100.0), Axis::new("share"));
     for (group, sizing) in ["null", "sobas", "sobas:live"].into_iter().enumerate() {
         let points = (0..100).map(|x| (f64::from(x), f64::from(x) / 100.0));
@@ -237,7 +237,7 @@ fn two_controllers_of_our_own_are_told_apart_by_their_dashes() {
 
 /// With a congestion control before or after its name, in a heading, and as a file name.
 #[test]
-fn our_own_controller_has_the_strongest_colour_in_every_label() {
+fn sobas_has_the_strongest_colour_under_every_label() {
     let drawn_as_own = |label: &str| {
         let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
         plot.curve(label, Origin::Sim, 0, vec![(1.0, 1.0), (2.0, 2.0)]);
@@ -253,7 +253,7 @@ fn our_own_controller_has_the_strongest_colour_in_every_label() {
 
 /// The curves end at 10, 20 and 30. Their names are at these ends, the highest on top, and not in a legend.
 #[test]
-fn few_curves_are_named_where_they_end() {
+fn few_curves_are_named_at_their_ends() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     for (group, name) in ["low", "middle", "high"].into_iter().enumerate() {
         let y = 10.0 * (group as f64 + 1.0);
@@ -272,7 +272,7 @@ fn few_curves_are_named_where_they_end() {
 
 /// All distributions end at one, where names could not identify them.
 #[test]
-fn curves_that_end_at_one_place_have_a_legend() {
+fn curves_ending_at_one_point_are_named_in_a_legend() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     for group in 0..7 {
         let points = vec![(0.0, 0.0), (90.0 + group as f64, 1.0), (100.0, 1.0)];
@@ -284,7 +284,7 @@ fn curves_that_end_at_one_place_have_a_legend() {
 }
 
 #[test]
-fn intervals_stand_in_the_frame() {
+fn intervals_fit_in_the_frame() {
     let mut plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     plot.curve("a", Origin::Sim, 0, vec![(1.0, 10.0), (2.0, 20.0)]);
     plot.curves[0].half_widths = vec![1.0, 30.0];
@@ -301,7 +301,7 @@ fn intervals_stand_in_the_frame() {
 
 /// Two levels in the same style: each name is on its own line, and not in a legend.
 #[test]
-fn a_level_of_its_own_is_named_on_its_line() {
+fn a_level_is_named_on_its_line_and_not_in_the_legend() {
     let mut plot = plot();
     plot.mark("path full", 6, MarkPosition::Level(20.0));
     plot.mark("buffer full", 6, MarkPosition::Level(40.0));
@@ -329,7 +329,7 @@ fn a_levels_name_hides_no_curve() {
 
 /// The curve lies on the level at both ends, and the first level's name takes the left of the gap between.
 #[test]
-fn a_levels_name_finds_the_gap_between_curves_and_other_names() {
+fn a_levels_name_avoids_curves_and_other_names() {
     let mut plot =
         Plot::new("", Axis::new("x").between(0.0, 100.0), Axis::new("y").between(0.0, 50.0));
     let ends = |(x, y): (f64, f64)| [(x, y), (x + 1.0, y + 4.0), (x + 2.0, y - 4.0), (x + 3.0, y)];
@@ -354,7 +354,7 @@ fn a_levels_name_finds_the_gap_between_curves_and_other_names() {
 }
 
 #[test]
-fn the_level_of_the_own_controller_is_as_bold_as_its_curve() {
+fn the_sobas_level_is_as_bold_as_its_curve() {
     let mut plot = plot();
     plot.mark("sobas", 6, MarkPosition::Level(20.0));
     plot.mark("drs", 5, MarkPosition::Level(30.0));
@@ -365,7 +365,7 @@ fn the_level_of_the_own_controller_is_as_bold_as_its_curve() {
 
 /// The frame is 300 units wide: more ticks than that would be drawn on each other.
 #[test]
-fn thousands_of_events_are_ticks_that_hide_no_curve() {
+fn thousands_of_events_are_drawn_as_merged_ticks() {
     let mut plot = plot();
     for event in 0..5000 {
         let moment = MarkPosition::Moment(f64::from(event) / 50.0);
@@ -381,7 +381,7 @@ fn thousands_of_events_are_ticks_that_hide_no_curve() {
 }
 
 #[test]
-fn a_bands_name_ends_at_the_frame_where_it_would_go_beyond() {
+fn a_bands_name_stays_in_the_frame_and_avoids_points() {
     let mut plot = plot();
     plot.band = Some(("sweet spot".to_owned(), 95.0, 99.0));
     // The frame ends at 344.

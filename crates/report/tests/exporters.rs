@@ -6,7 +6,7 @@ use sweetspot_report::{DemoOutcome, VariantOutcome, headline, page, table};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 #[test]
-fn the_table_fits_eighty_columns_and_aligns() {
+fn the_table_fits_80_columns_and_is_aligned() {
     let text = table(&synthetic::outcome());
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "too wide: {line:?}");
@@ -21,7 +21,7 @@ fn the_table_fits_eighty_columns_and_aligns() {
 }
 
 #[test]
-fn a_row_that_is_not_to_be_trusted_says_so() {
+fn an_untrusted_row_is_marked() {
     let text = table(&synthetic::outcome());
     let marked: Vec<&str> = text.lines().filter(|l| l.ends_with(" NO")).collect();
     assert_eq!(marked.len(), 1);
@@ -30,7 +30,7 @@ fn a_row_that_is_not_to_be_trusted_says_so() {
 }
 
 #[test]
-fn a_variant_that_failed_is_a_row_that_says_why() {
+fn a_failed_variant_has_a_row_with_the_reason() {
     let mut outcome = synthetic::outcome();
     let mut failed = VariantOutcome::new("kernel", "bbr");
     failed.failure = Some("congestion control bbr is not here; modprobe tcp_bbr".into());
@@ -40,7 +40,7 @@ fn a_variant_that_failed_is_a_row_that_says_why() {
 }
 
 #[test]
-fn an_outcome_survives_json_to_the_last_sample() {
+fn an_outcome_round_trips_through_json() {
     let outcome = synthetic::outcome();
     let json = serde_json::to_string(&outcome).expect("serialises");
     let back: DemoOutcome = serde_json::from_str(&json).expect("deserialises");
@@ -72,7 +72,7 @@ fn outcome_json_names_its_units() {
 }
 
 #[test]
-fn the_page_asks_nothing_of_the_network() {
+fn the_page_loads_nothing_from_the_network() {
     let page = page(&synthetic::outcome());
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");
@@ -80,7 +80,7 @@ fn the_page_asks_nothing_of_the_network() {
 }
 
 #[test]
-fn hostile_words_do_not_become_markup() {
+fn hostile_text_does_not_become_markup() {
     let mut outcome = synthetic::outcome();
     outcome.machine = "<script>alert(1)</script>".into();
     outcome.variants[0].failure = Some("<img>".into());
@@ -98,7 +98,7 @@ fn the_headline_is_about_sobas_and_counts_retransmissions() {
 
 /// 33.9 / 21.6 = 1.569, 18 / 21.6 = 0.833, and 21.7 is within 1 %.
 #[test]
-fn the_headline_compares_median_round_trips_where_they_differ() {
+fn the_headline_compares_median_rtts_that_differ() {
     let mut outcome = synthetic::outcome();
     let places = outcome.variants.len();
     let mut set = |place: usize, us: u64| {
@@ -118,7 +118,7 @@ fn the_headline_compares_median_round_trips_where_they_differ() {
 }
 
 #[test]
-fn the_headline_gives_the_share_by_which_another_run_took_less_time() {
+fn the_headline_states_how_much_less_time_another_run_took() {
     let mut outcome = synthetic::outcome();
     let sobas = outcome.variants.iter().position(|c| c.sizing == "sobas").expect("SOBAS");
     let time = outcome.variants[sobas].duration.expect("finished");
@@ -130,7 +130,7 @@ fn the_headline_gives_the_share_by_which_another_run_took_less_time() {
 /// A difference of 0.9 % counts as equal, 1.6 % as 2 % longer, and so on up to twice the time. A variant is better if it wins in
 /// time or RTT and loses in neither.
 #[test]
-fn the_headline_has_one_form_for_times_and_concludes_with_the_better_variants() {
+fn the_headline_compares_times_uniformly_and_ends_with_better_variants() {
     let mut outcome = synthetic::outcome();
     let sobas = outcome.variants.iter().position(|c| c.sizing == "sobas").expect("SOBAS");
     let (time, rtt) = (outcome.variants[sobas].duration, outcome.variants[sobas].rtt_median);
@@ -162,7 +162,7 @@ fn the_headline_has_one_form_for_times_and_concludes_with_the_better_variants() 
 }
 
 #[test]
-fn the_headline_compares_certified_runs_alone() {
+fn the_headline_compares_only_certified_runs() {
     let mut outcome = synthetic::outcome();
     let variants = outcome.variants.len();
     let certify = |outcome: &mut DemoOutcome, i: usize, trust: bool| {
@@ -183,7 +183,7 @@ fn the_headline_compares_certified_runs_alone() {
 }
 
 #[test]
-fn goodput_counts_over_half_a_second() {
+fn goodput_is_averaged_over_half_a_second() {
     let mut series = sweetspot_report::Series::default();
     // 1 MB every 100 ms: 80 Mbit/s after the first half second, and a fifth of it after 100 ms.
     for i in 1..=10_u64 {
@@ -199,7 +199,7 @@ fn goodput_counts_over_half_a_second() {
 
 /// Five transfers in one frame: each has its own dashes, in the picture and in the names above it.
 #[test]
-fn transfers_in_one_frame_are_told_apart_without_their_colours() {
+fn transfers_in_one_frame_are_distinguishable_without_colour() {
     let page = page(&synthetic::outcome());
     let style = page.split("</style>").next().unwrap();
     let dashes: Vec<&str> = (1..5)
@@ -215,7 +215,7 @@ fn transfers_in_one_frame_are_told_apart_without_their_colours() {
 }
 
 #[test]
-fn sweetspots_own_variant_is_boldest_on_the_demonstrations_page() {
+fn only_the_sobas_curve_is_bold_on_the_demo_page() {
     let outcome = synthetic::outcome();
     let page = sweetspot_report::page(&outcome);
     let own: Vec<usize> =

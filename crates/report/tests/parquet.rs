@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use sweetspot_report::{Column, Columns, from_parquet, parquet as encode};
 
 #[test]
-fn numbers_texts_gaps_and_notes_are_read_back() {
+fn numbers_text_nulls_and_metadata_can_be_read_back() {
     let mut table = Columns::default();
     table.push("real", Column::Real(vec![Some(1.5), None, Some(f64::INFINITY)]));
     table.push("whole", Column::Whole(vec![None, Some(-7), Some(i64::MAX)]));
@@ -31,7 +31,7 @@ fn numbers_texts_gaps_and_notes_are_read_back() {
 }
 
 #[test]
-fn a_table_without_rows_is_a_file() {
+fn an_empty_table_makes_a_valid_file() {
     let mut table = Columns::default();
     table.push("real", Column::Real(Vec::new()));
     assert!(encode(&table).unwrap().ends_with(b"PAR1"));
@@ -49,7 +49,7 @@ fn table() -> Columns {
 }
 
 #[test]
-fn a_table_is_read_back_as_it_was() {
+fn a_table_round_trips_unchanged() {
     let back = from_parquet(encode(&table()).unwrap()).unwrap();
     assert_eq!(back.columns(), table().columns());
     assert_eq!(back.noted("seed"), Some("1"));
@@ -57,7 +57,7 @@ fn a_table_is_read_back_as_it_was() {
 
 proptest! {
     #[test]
-    fn a_damaged_file_is_read_or_refused(
+    fn a_damaged_file_causes_no_panic(
         changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..6),
         cut in any::<proptest::sample::Index>(),
     ) {

@@ -36,7 +36,7 @@ fn runs(text: &str) -> Vec<RunFile> {
 }
 
 #[test]
-fn a_run_comes_back_from_its_file_with_every_row_of_its_series() {
+fn a_run_reads_back_with_every_row_of_its_series() {
     let (outcome, text, rows) = finished();
     let runs = runs(&text);
     assert_eq!((runs.len(), &runs[0].outcome), (1, &outcome));
@@ -45,7 +45,7 @@ fn a_run_comes_back_from_its_file_with_every_row_of_its_series() {
 }
 
 #[test]
-fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_of_each() {
+fn a_run_is_drawn_over_time_with_the_levels_of_its_path() {
     let (_, text, _) = finished();
     let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs(&text)))]);
     assert_eq!(sheets.len(), 1);
@@ -71,7 +71,7 @@ fn a_run_is_drawn_with_its_rate_window_and_queue_in_time_and_what_the_path_has_o
 }
 
 #[test]
-fn a_series_whose_columns_differ_in_length_is_refused() {
+fn a_series_with_columns_of_unequal_length_is_rejected() {
     let (_, text, _) = finished();
     let broken = text.replacen("\"transfer\":[0,", "\"transfer\":[", 1);
     assert_ne!(text, broken);
@@ -99,7 +99,7 @@ fn compared(a: ResultFile, b: ResultFile) -> Sheet {
 }
 
 #[test]
-fn what_two_files_have_in_common_cancels_pair_by_pair() {
+fn variation_shared_by_two_files_cancels_in_pairs() {
     let sheet = compared(under_seeds(0..11, 20.0), under_seeds(0..11, 22.0));
     // Each pair differs by 2 Mbit/s, although one file's runs differ by 5.
     assert_eq!(
@@ -117,7 +117,7 @@ fn what_two_files_have_in_common_cancels_pair_by_pair() {
 }
 
 #[test]
-fn a_difference_that_chance_explains_is_none() {
+fn a_difference_within_chance_is_not_reported() {
     let (ResultFile::Runs(mut a), ResultFile::Runs(mut b)) =
         (under_seeds(0..8, 20.0), under_seeds(0..8, 20.0))
     else {
@@ -133,7 +133,7 @@ fn a_difference_that_chance_explains_is_none() {
 
 /// 0.3 of 20 Mbit/s is 1.5 %, and 0.5 is 2.5 %.
 #[test]
-fn one_pair_within_two_percent_makes_no_file_faster() {
+fn one_pair_within_two_percent_counts_as_equal() {
     let title = |rate| compared(under_seeds(0..1, 20.0), under_seeds(0..1, rate)).title;
     // A window of 40 packets of 1000 B on a path that holds 50: no queue, so the RTT is 40 ms plus the time of one
     // packet.
@@ -147,7 +147,7 @@ fn one_pair_within_two_percent_makes_no_file_faster() {
 }
 
 #[test]
-fn a_difference_below_the_digits_shown_has_no_minus() {
+fn a_difference_rounded_to_zero_has_no_minus_sign() {
     let words = |rate| {
         let sheet = compared(under_seeds(0..1, 20.0), under_seeds(0..1, rate));
         sheet.tables[0].rows[0].last().unwrap().clone()
@@ -156,7 +156,7 @@ fn a_difference_below_the_digits_shown_has_no_minus() {
 }
 
 #[test]
-fn runs_of_other_seeds_are_no_pairs() {
+fn runs_with_different_seeds_are_not_paired() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
     assert!(!sheet.title.contains("pairs"), "{}", sheet.title);
     assert!(sheet.about.contains("have no pair, so their means are compared"), "{}", sheet.about);
@@ -166,7 +166,7 @@ fn runs_of_other_seeds_are_no_pairs() {
 /// Both files have the same rates under each seed. A mean over seeds that only one file has would show a difference
 /// that no pair has.
 #[test]
-fn means_are_taken_over_the_seeds_of_both_files() {
+fn means_cover_only_the_seeds_in_both_files() {
     let sheet = compared(under_seeds(0..3, 20.0), under_seeds(0..8, 20.0));
     let goodput = &sheet.tables[0].rows[0];
     assert_eq!(goodput[1], goodput[2], "{goodput:?}");
@@ -175,7 +175,7 @@ fn means_are_taken_over_the_seeds_of_both_files() {
 
 /// A mean over several variants or scenarios describes none of them.
 #[test]
-fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_variant() {
+fn unpaired_files_are_compared_by_means_only_with_one_case_each() {
     let sheet = compared(under_seeds(0..5, 20.0), under_seeds(5..10, 30.0));
     assert!(
         sheet.title.starts_with("a.json 2") && sheet.title.contains(" Mbit/s, b.json 3"),
@@ -194,7 +194,7 @@ fn files_without_pairs_have_their_means_in_the_title_only_if_each_has_one_varian
 
 /// `slow` has 10 Mbit/s in both files, and `fast` has 30 and 33: a mean over both would be 20, the rate of neither.
 #[test]
-fn the_means_of_two_files_are_taken_within_each_case() {
+fn means_are_compared_within_each_case() {
     let file = |fast: f64| {
         let ResultFile::Runs(mut runs) = under_seeds(0..22, 0.0) else { panic!("they are runs") };
         for (i, run) in runs.iter_mut().enumerate() {
@@ -216,7 +216,7 @@ fn the_means_of_two_files_are_taken_within_each_case() {
 }
 
 #[test]
-fn a_case_of_one_file_alone_has_no_difference() {
+fn a_case_in_only_one_file_has_no_difference() {
     let ResultFile::Runs(mut more) = under_seeds(0..4, 20.0) else { panic!("they are runs") };
     let ResultFile::Runs(mut other) = under_seeds(0..4, 20.0) else { panic!("they are runs") };
     other.iter_mut().for_each(|run| run.outcome.scenario = "other".to_owned());

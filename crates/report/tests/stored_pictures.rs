@@ -25,7 +25,7 @@ fn style(svg: &str) -> &str {
 }
 
 #[test]
-fn the_pictures_of_the_documents_have_the_style_of_new_ones() {
+fn stored_charts_have_the_current_style() {
     let plot = Plot::new("", Axis::new("x"), Axis::new("y"));
     let new = svg_file("", &[plot], Theme::Screen);
     let mut found = Vec::new();

@@ -48,7 +48,7 @@ fn band(sweep: SweepFile) -> Option<(f64, f64)> {
 }
 
 #[test]
-fn the_shade_holds_a_window_that_is_as_good_as_the_best_within_a_tenth() {
+fn the_shade_contains_a_window_within_10_percent_of_the_best_goodput() {
     for cross in ["", ELEPHANTS] {
         let sweep = sweep(cross);
         let goodput = |point: &SweepFilePoint| point.outcomes[0].transfers[0].goodput_bps;
@@ -67,7 +67,7 @@ fn the_shade_holds_a_window_that_is_as_good_as_the_best_within_a_tenth() {
 
 /// A window without a number has no position on the numeric axis: a level shows it.
 #[test]
-fn a_value_without_a_number_is_a_level_among_the_numbers() {
+fn a_non_numeric_value_is_drawn_as_a_level() {
     let mut sweep = sweep("");
     sweep.points[0].values = vec!["sobas".to_owned()];
     let rate = sweep.points[0].outcomes[0].transfers[0].goodput_bps / 1e6;
@@ -86,7 +86,7 @@ fn a_value_without_a_number_is_a_level_among_the_numbers() {
 /// Without cross traffic, the sweet spot is from C T = 50 packets to C T + B = 100 and the packet in
 /// transmission. With elephants, which hold half of the path, it begins at half of C T and ends below C T + B.
 #[test]
-fn cross_traffic_moves_the_shade() {
+fn cross_traffic_moves_the_shaded_sweet_spot() {
     let (from, to) = band(sweep("")).unwrap();
     assert!((49.0..52.0).contains(&from) && (98.0..102.0).contains(&to), "{from} to {to}");
     let (from, to) = band(sweep(ELEPHANTS)).unwrap();
@@ -94,14 +94,14 @@ fn cross_traffic_moves_the_shade() {
 }
 
 #[test]
-fn where_no_closed_form_knows_the_spot_nothing_is_shaded() {
+fn nothing_is_shaded_without_a_closed_form() {
     let mice =
         "[[cross]]\nkind = \"mice\"\ncount = 3\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
     assert_eq!(band(sweep(mice)), None);
 }
 
 #[test]
-fn a_sweep_in_csv_has_the_pictures_of_the_same_sweep_in_json() {
+fn a_sweep_gives_the_same_charts_from_csv_and_json() {
     let sweep = sweep(ELEPHANTS);
     let columns = from_csv(&csv(&sweep_columns(&sweep))).unwrap();
     let back = read_columns(&columns, "0").unwrap();
@@ -134,7 +134,7 @@ fn a_table_of_two_keys_and_one_seed_fits_into_80_columns() {
 }
 
 #[test]
-fn runs_of_one_seed_have_no_interval_in_their_caption() {
+fn runs_with_one_seed_have_no_interval_in_the_caption() {
     let caption = |seeds: u64| {
         let mut sweep = sweep("");
         sweep.points.truncate(1);
@@ -147,7 +147,7 @@ fn runs_of_one_seed_have_no_interval_in_their_caption() {
 }
 
 #[test]
-fn values_in_different_units_stand_in_their_order_on_one_axis() {
+fn values_in_different_units_are_ordered_on_one_axis() {
     let mut sweep = sweep("");
     sweep.points.truncate(3);
     for (point, value) in sweep.points.iter_mut().zip(["1MB", "30kB", "200kB"]) {
@@ -162,7 +162,7 @@ fn values_in_different_units_stand_in_their_order_on_one_axis() {
 }
 
 #[test]
-fn values_without_numbers_stand_side_by_side_and_the_other_keys_are_curves() {
+fn non_numeric_values_are_columns_and_other_keys_are_curves() {
     let mut sweep = sweep("");
     sweep.keys = vec!["transfer.congestion".to_owned(), "transfer.sizing".to_owned()];
     sweep.points.truncate(6);

@@ -58,7 +58,7 @@ fn run_over_time() -> ResultFile {
 }
 
 #[test]
-fn a_heading_names_the_fastest_and_the_sentence_below_it_the_others() {
+fn the_heading_names_the_fastest_and_the_text_below_its_equals() {
     // The key is not a window, so the smallest of equal values is not the best.
     let ResultFile::Sweep(mut sweep) = sweep() else { panic!("it is a sweep") };
     sweep.keys = vec!["name".to_owned()];
@@ -91,7 +91,7 @@ fn a_comparison_of_different_scenarios_says_so() {
 
 /// When a lost segment is repaired, the cumulative ACK jumps: 20 Mbit/s on a link of 10.
 #[test]
-fn a_goodput_above_the_rate_of_the_link_is_explained() {
+fn goodput_above_the_link_rate_is_explained() {
     let about = |peak_bps: f64| {
         let ResultFile::Runs(mut runs) = run_over_time() else { panic!("it is a run") };
         runs[0].series[5].goodput_bps = Some(peak_bps);
@@ -103,7 +103,7 @@ fn a_goodput_above_the_rate_of_the_link_is_explained() {
 }
 
 #[test]
-fn curves_of_runs_name_their_sizing() {
+fn run_curves_name_their_sizing() {
     let sheets = sheets(&[("run.json".to_owned(), run_over_time())]);
     assert_eq!(sheets[0].plots[0].curves[0].label, "run.json, fixed:40pkt");
 }
@@ -139,7 +139,7 @@ fn a_demonstration_has_a_table_of_its_variants() {
 }
 
 #[test]
-fn a_demonstration_names_the_reason_for_each_row_that_cannot_be_trusted() {
+fn a_demonstration_explains_each_untrusted_row() {
     let demo = synthetic::outcome();
     let files = [("outcome.json".to_owned(), ResultFile::Demo(demo.clone()))];
     let about = &sheets(&files)[0].about;
@@ -153,7 +153,7 @@ fn a_demonstration_names_the_reason_for_each_row_that_cannot_be_trusted() {
 }
 
 #[test]
-fn every_picture_has_a_title_and_named_axes_with_units() {
+fn every_chart_has_a_title_and_named_axes_with_units() {
     let sheets = every_kind();
     for name in ["demo-0", "sweep-0", "comparison", "series"] {
         assert!(sheets.iter().any(|sheet| sheet.name == name && !sheet.plots.is_empty()), "{name}");

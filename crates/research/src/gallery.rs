@@ -160,7 +160,7 @@ mod tests {
 
     /// From the simulator if it has a number, otherwise from theory; the median of 2, 4 and 10 % is 4.
     #[test]
-    fn a_figures_agreement_is_the_median_distance_of_its_numbers() {
+    fn a_figures_agreement_is_the_median_deviation_of_its_numbers() {
         let some = [
             comparison(&[(Origin::Theory, "+50.0 %"), (Origin::Sim, "-2.0 %")]),
             comparison(&[(Origin::Theory, "+4.0 %"), (Origin::Sim, "")]),

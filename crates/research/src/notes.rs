@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_are_kept_however_often_the_page_is_written() {
+    fn rewriting_the_page_keeps_its_notes() {
         let page = |notes: &str| format!("# A page\n{notes}\n## Rows\n");
         assert_eq!(kept(&page("")), "");
         let first = page(&section("Why: because."));

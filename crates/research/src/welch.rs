@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t_is_welchs() {
+    fn the_statistic_is_welchs_t() {
         // Means 2 and 4, variances 1 and 4, three values each: -2 / sqrt(1/3 + 4/3) = -1.5492.
         let t = welch(&[1.0, 2.0, 3.0], &[2.0, 4.0, 6.0]).expect("both spread");
         assert!((t + 1.549_193).abs() < 1e-5, "{t}");
@@ -25,7 +25,7 @@ mod tests {
     }
 
     #[test]
-    fn without_spread_any_difference_is_certain() {
+    fn any_difference_without_variance_is_certain() {
         assert_eq!(welch(&[1.0, 1.0], &[2.0, 2.0]), Some(f64::NEG_INFINITY));
         assert_eq!(welch(&[2.0, 2.0], &[2.0, 2.0]), Some(0.0));
     }

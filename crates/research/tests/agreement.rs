@@ -34,14 +34,14 @@ fn assert_agreement(comparisons: &[Ns2Comparison], at_least: usize) {
 }
 
 #[test]
-fn without_cross_traffic_goodput_is_ns2s_below_inside_just_above_and_far_above_the_sweet_spot() {
+fn goodput_without_cross_traffic_matches_ns2_around_the_sweet_spot() {
     // 726 and 939 are just above C T_m + B_t for B_t of 100 and 313, where goodput drops.
     let alone = |s: &Ns2Setting| s.cross == "none" && s.buffer <= 313 && s.congestion != "sack";
     assert_agreement(&finished(alone, &[640, 726, 939, 4000]), 12);
 }
 
 #[test]
-fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_limit() {
+fn goodput_with_elephants_matches_ns2_below_and_beyond_the_peak() {
     let elephants = |s: &Ns2Setting| {
         s.cross == "elephants"
             && s.flavour == "2.35"
@@ -52,7 +52,7 @@ fn with_elephants_goodput_is_ns2s_below_the_peak_and_where_congestion_is_the_lim
 }
 
 #[test]
-fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2() {
+fn byte_queues_clean_reverse_paths_and_delayed_acks_match_ns2() {
     let variants = |s: &Ns2Setting| {
         s.cross == "elephants"
             && (s.flavour == "2002" || s.queue == "bytes" || s.reverse == "clean")
@@ -61,14 +61,14 @@ fn queues_in_bytes_clean_reverse_paths_and_delayed_acks_change_goodput_as_in_ns2
 }
 
 #[test]
-fn with_pareto_traffic_goodput_is_ns2s() {
+fn goodput_with_pareto_traffic_matches_ns2() {
     let pareto =
         |s: &Ns2Setting| s.cross == "pareto" && s.flavour == "2.35" && s.congestion == "reno";
     assert_agreement(&finished(pareto, &[150, 250, 1875]), 9);
 }
 
 #[test]
-fn the_maximum_with_elephants_and_its_window_are_ns2s() {
+fn the_goodput_maximum_with_elephants_matches_ns2() {
     let peaks = [310, 320, 330, 510, 540, 560, 950, 1000, 1040];
     let elephants = |s: &Ns2Setting| {
         s.cross == "elephants"

@@ -65,7 +65,7 @@ fn refused(text: &str, overrides: &[&str]) -> String {
 }
 
 #[test]
-fn windows_up_to_the_end_of_the_sweet_spot_differ_by_no_more_than_a_packet_per_round() {
+fn goodput_and_rtt_agree_within_1_percent_up_to_overflow() {
     // Equation (4), first and second case. A fluid model ignores a difference of one packet in flight: 1/100 of the
     // smallest window.
     for window in [100, 313, 450, 620, 700, 1249] {
@@ -83,7 +83,7 @@ fn windows_up_to_the_end_of_the_sweet_spot_differ_by_no_more_than_a_packet_per_r
 }
 
 #[test]
-fn beyond_it_the_sawtooth_differs_by_what_recovery_takes() {
+fn the_sawtooth_beyond_the_sweet_spot_differs_only_by_recovery_time() {
     // Equations (5) and (17) let the window halve and grow again immediately. Recovery takes one RTT per period of (C T_m
     // + B_t) / 2 RTTs: less than 1 % here. The rest of the bound allows for the few periods in 240 s, the last of them
     // incomplete.
@@ -100,7 +100,7 @@ fn beyond_it_the_sawtooth_differs_by_what_recovery_takes() {
 }
 
 #[test]
-fn short_paths_and_large_packets_are_no_exception() {
+fn theory_and_simulator_agree_on_short_paths_with_large_packets() {
     // C T_m = 10 Mbit/s x 10 ms = 12.5 kB = 8.3 packets of 1500 bytes; a packet takes 1.2 ms.
     let small = ["path.rate=10Mbit/s", "path.rtt=10ms", "path.packet=1500B", "path.buffer=20pkt"];
     for window in [2, 4, 8, 16, 27] {
@@ -112,7 +112,7 @@ fn short_paths_and_large_packets_are_no_exception() {
 }
 
 #[test]
-fn static_schemes_get_the_window_that_their_name_says() {
+fn static_sizings_get_the_window_that_their_name_implies() {
     for sizing in ["bdp1", "bdp2", "bdp3", "bdp4", "bdp5", "bdp", "bdp6", "kernel"] {
         let sizing = format!("transfer.0.sizing={sizing}");
         let (theory, sim, off) = off(PATH, &[&sizing, "transfer.0.congestion=sack"]);
@@ -122,7 +122,7 @@ fn static_schemes_get_the_window_that_their_name_says() {
 }
 
 #[test]
-fn against_elephants_both_agree_until_the_buffer_overflows() {
+fn theory_and_simulator_agree_on_elephants_until_the_buffer_overflows() {
     // A fluid model ignores packet bursts, which matter most near the onset of queueing: at A T_e = 160 packets.
     let text = format!("{PATH}{ELEPHANTS}");
     for (window, bound) in [(100, 0.02), (180, 0.05), (300, 0.02), (450, 0.02)] {
@@ -136,7 +136,7 @@ fn against_elephants_both_agree_until_the_buffer_overflows() {
 }
 
 #[test]
-fn where_theory_sees_an_overflow_the_simulator_loses_packets() {
+fn the_simulator_loses_packets_if_theory_predicts_an_overflow() {
     // Half of the elephants' ACKs and data share a buffer of 625 or 313 packets.
     let text = format!("{PATH}{ELEPHANTS}");
     for (buffer, fits, overflows) in [(625, 530, 640), (313, 320, 390)] {
@@ -152,7 +152,7 @@ fn where_theory_sees_an_overflow_the_simulator_loses_packets() {
 }
 
 #[test]
-fn unresponsive_traffic_leaves_what_it_does_not_use() {
+fn unresponsive_traffic_leaves_the_rest_of_the_capacity() {
     // 15 of 50 Mbit/s: A T_e = 437 packets, A (T_e + B/C) = 875. Bursts of Poisson traffic are of the order of sqrt(n)
     // packets.
     let text = format!("{PATH}{POISSON}");
@@ -164,7 +164,7 @@ fn unresponsive_traffic_leaves_what_it_does_not_use() {
 }
 
 #[test]
-fn random_loss_leaves_what_pftk_says() {
+fn goodput_under_random_loss_follows_pftk() {
     // The formula's authors found it within a quarter of their traces at these loss rates.
     for loss in ["0.0003", "0.001", "0.003", "0.01"] {
         let loss = format!("path.loss={loss}");
@@ -178,7 +178,7 @@ fn random_loss_leaves_what_pftk_says() {
 }
 
 #[test]
-fn transfers_whose_windows_fit_share_by_their_windows() {
+fn transfers_share_in_proportion_to_windows_that_fit_the_buffer() {
     let text = format!("{PATH}[[transfer]]\nsizing = \"fixed:225pkt\"\n");
     for first in [100, 450, 900] {
         let sizing = format!("transfer.0.sizing=fixed:{first}pkt");
@@ -197,7 +197,7 @@ fn headers_count_on_the_wire_and_not_as_goodput() {
 }
 
 #[test]
-fn what_no_formula_covers_is_refused_with_the_reason() {
+fn scenarios_without_a_formula_are_rejected_with_the_reason() {
     let mice = format!("{PATH}{MICE}");
     assert!(refused(&mice, &[]).contains("limited size"), "{}", refused(&mice, &[]));
     let elephants = format!("{PATH}{ELEPHANTS}");
@@ -222,7 +222,7 @@ fn what_no_formula_covers_is_refused_with_the_reason() {
 }
 
 #[test]
-fn every_number_of_an_answer_is_one() {
+fn every_number_in_an_outcome_is_finite() {
     let (theory, _) = both(PATH, &[]);
     let json = format!("{theory:?}");
     assert!(!json.contains("NaN") && !json.contains("inf"), "{json}");

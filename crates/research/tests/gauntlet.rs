@@ -21,7 +21,7 @@ fn drawn(population: Population, seed: u64, index: u64) -> Scenario {
 }
 
 #[test]
-fn every_path_is_a_scenario_within_the_ranges() {
+fn every_drawn_path_is_within_the_ranges() {
     for population in Population::ALL {
         for index in 0..300 {
             let scenario = drawn(population, 3, index);
@@ -40,7 +40,7 @@ fn every_path_is_a_scenario_within_the_ranges() {
 }
 
 #[test]
-fn shares_are_those_that_are_drawn() {
+fn drawn_paths_have_the_intended_shares() {
     let paths: Vec<Scenario> = (0..2000).map(|i| drawn(Population::Drawn, 5, i)).collect();
     // The standard error of a fraction of one half over 2000 paths is 1.1 %.
     let share = |holds: &dyn Fn(&Scenario) -> bool| {
@@ -54,7 +54,7 @@ fn shares_are_those_that_are_drawn() {
 }
 
 #[test]
-fn a_seed_gives_the_same_paths_for_ever() {
+fn a_seed_always_draws_the_same_paths() {
     let path = DrawnPath::new(Population::Drawn, 7, 5, None);
     let text = path.text(Sizing::Kernel, Congestion::Cubic, 0);
     // Recorded once; a different text would mean a different population.
@@ -66,14 +66,14 @@ fn a_seed_gives_the_same_paths_for_ever() {
 }
 
 #[test]
-fn populations_of_one_seed_have_the_same_bottlenecks() {
+fn populations_with_the_same_seed_have_the_same_bottlenecks() {
     for population in Population::ALL {
         assert_eq!(drawn(population, 2, 9).path.hops, drawn(Population::Drawn, 2, 9).path.hops);
     }
 }
 
 #[test]
-fn changes_has_paths_that_change_and_company_that_comes_and_goes() {
+fn the_changes_population_has_path_changes_and_late_cross_traffic() {
     let paths: Vec<Scenario> = (0..100).map(|i| drawn(Population::Changes, 1, i)).collect();
     assert!(paths.iter().any(|path| path.path.changes.iter().any(|c| c.rate.is_some())));
     assert!(paths.iter().any(|path| path.path.changes.iter().any(|c| c.delay.is_some())));
@@ -103,7 +103,7 @@ fn plan(paths: u64) -> GauntletPlan {
 }
 
 #[test]
-fn what_is_run_is_what_its_file_says() {
+fn every_run_matches_its_scenario_file() {
     for congestion_fixed in [false, true] {
         let settings = GauntletSettings { congestion_fixed, ..settings(3) };
         let plan = GauntletPlan::new(settings).expect("it can be drawn");
@@ -130,7 +130,7 @@ impl ResultStore for Kept {
 }
 
 #[test]
-fn what_is_remembered_gives_the_same_verdict() {
+fn a_resumed_benchmark_gives_the_same_results() {
     let (plan, store) = (plan(4), Kept::default());
     let runner = Runner { engine: &Simulator, store: &store, tag: "a" };
     let at_once = Runner { engine: &Simulator, store: &NoStore, tag: "a" };
@@ -149,7 +149,7 @@ fn what_is_remembered_gives_the_same_verdict() {
 }
 
 #[test]
-fn another_tag_runs_the_sizing_again_and_the_kernel_not() {
+fn a_new_tag_reruns_the_sizing_but_not_the_kernel() {
     let (plan, store) = (plan(2), Kept::default());
     Runner { engine: &Simulator, store: &store, tag: "a" }
         .run(&plan, Workers::ONE)
@@ -159,7 +159,7 @@ fn another_tag_runs_the_sizing_again_and_the_kernel_not() {
 }
 
 #[test]
-fn the_null_of_a_path_without_chance_is_one() {
+fn the_null_ratio_of_a_deterministic_path_is_one() {
     let plan = plan(20);
     let runner = Runner { engine: &Simulator, store: &NoStore, tag: "" };
     let measured = runner.run(&plan, Workers::new(2)).expect("it can be run");

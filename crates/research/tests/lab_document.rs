@@ -34,14 +34,14 @@ fn a_missed_target_is_named_with_its_number() {
 }
 
 #[test]
-fn a_transfer_that_failed_misses_its_target() {
+fn a_failed_transfer_is_reported_as_not_measured() {
     let mut bench = bench();
     bench.matrix[0].outcome.variants[4] = sweetspot_report::VariantOutcome::new("sobas", "cubic");
     assert!(markdown(&bench).contains("payload capacity: **not measured**"));
 }
 
 #[test]
-fn cells_that_were_not_measured_are_counted() {
+fn unmeasured_cells_are_counted_and_listed() {
     let mut bench = bench();
     bench.matrix[0].not_measured.push("kernel+bbr".into());
     let text = markdown(&bench);
@@ -50,13 +50,13 @@ fn cells_that_were_not_measured_are_counted() {
 }
 
 #[test]
-fn what_was_written_by_hand_survives() {
+fn handwritten_notes_survive() {
     let text = markdown(&bench());
     assert_eq!(notes::kept(&text), bench().notes);
 }
 
 #[test]
-fn a_run_not_to_be_trusted_is_marked_wherever_it_stands() {
+fn an_untrusted_run_is_marked_everywhere() {
     let text = markdown(&bench());
     // The demonstration's table, the matrix, a note that CPU times are missing here, and the
     // certificates.

@@ -25,7 +25,7 @@ fn right(name: &str) -> &'static str {
 }
 
 #[test]
-fn captures_of_known_cause_are_told_apart_and_other_programs_agree_on_the_facts() -> Tested {
+fn captures_of_known_cause_are_diagnosed_and_other_tools_agree() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     let bench = Path::new(env!("CARGO_BIN_EXE_sweetspot-research"));

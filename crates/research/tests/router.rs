@@ -40,7 +40,7 @@ fn fits(finished: &RunRow) -> &Fits {
 }
 
 #[test]
-fn the_rows_are_those_of_table_1() {
+fn the_setups_match_table_1() {
     // N_in, U, Gamma, C_out in Mbit/s.
     let printed = [
         (2, 5, 0.1, 2.5),
@@ -69,7 +69,7 @@ fn the_rows_are_those_of_table_1() {
 }
 
 #[test]
-fn loss_falls_as_a_power_of_the_buffer_for_a_ratio_of_a_tenth() {
+fn loss_follows_a_power_law_of_the_buffer_at_gamma_0_1() {
     let fits = fits(power_law());
     assert_eq!(fits.comparison.better, Some(Form::PowerLaw), "{:?}", fits.comparison);
     // "Typical values for b and f are around 0.5 and 0.4."
@@ -79,14 +79,14 @@ fn loss_falls_as_a_power_of_the_buffer_for_a_ratio_of_a_tenth() {
 }
 
 #[test]
-fn loss_falls_exponentially_with_the_buffer_for_a_ratio_of_ten() {
+fn loss_falls_exponentially_with_the_buffer_at_gamma_10() {
     let fits = fits(exponential());
     assert_eq!(fits.comparison.better, Some(Form::Exponential), "{:?}", fits.comparison);
     assert!(fits.comparison.exponential_r2 > 0.97, "{:?}", fits.comparison);
 }
 
 #[test]
-fn delay_never_exceeds_a_full_buffer_and_loss_never_grows_with_it() {
+fn delay_stays_below_a_full_buffer_and_loss_falls_with_its_size() {
     for finished in [power_law(), exponential()] {
         let rate = finished.scenario.path.narrow().rate.as_f64();
         for m in &finished.measured {
@@ -99,7 +99,7 @@ fn delay_never_exceeds_a_full_buffer_and_loss_never_grows_with_it() {
 }
 
 #[test]
-fn long_flows_want_more_buffer_than_short_ones_and_slow_inputs_hardly_any() {
+fn long_flows_need_more_buffer_than_short_ones_and_slow_inputs_least() {
     let (pl, ex) = (power_law(), exponential());
     let at = |best: Best| match best {
         Best::Zero => 0.0,

@@ -7,7 +7,7 @@ use sweetspot_sim::Simulator;
 use sweetspot_theory::engine::Theory;
 
 #[test]
-fn the_simulator_keeps_within_the_bounds_of_the_closed_forms() {
+fn the_simulator_stays_within_its_bounds_of_the_closed_forms() {
     let mut broken = 0;
     for standing in STANDING {
         let scenario = standing.scenario().unwrap();

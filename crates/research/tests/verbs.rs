@@ -46,7 +46,7 @@ fn usage_error(output: &Output) -> String {
 
 /// Each buffer is measured for an hour, so the signal comes before the first result.
 #[test]
-fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
+fn an_interrupted_experiment_reports_that_it_has_no_result() -> Tested {
     if sweetspot_testing::is_ignored(2) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn an_interrupted_experiment_says_that_there_is_no_result() -> Tested {
 }
 
 #[test]
-fn three_engines_are_compared_in_words_and_numbers() -> Tested {
+fn validate_compares_three_engines_in_words_and_numbers() -> Tested {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["validate", file][..], &SHORT].concat();
@@ -100,7 +100,7 @@ fn three_engines_are_compared_in_words_and_numbers() -> Tested {
 }
 
 #[test]
-fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
+fn the_blog_experiment_has_five_rows() -> Tested {
     let place = tempfile::tempdir()?;
     let document = place.path().join("blog.md");
     let out = document.to_str().ok_or("a path that is no text")?;
@@ -138,7 +138,7 @@ fn the_blog_s_experiment_is_a_table_of_five() -> Tested {
 }
 
 #[test]
-fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
+fn a_population_cannot_be_run_by_the_theory_engine() -> Tested {
     let output =
         research(Path::new("."), &["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -148,7 +148,7 @@ fn a_population_is_judged_by_engines_that_know_chance() -> Tested {
 }
 
 #[test]
-fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
+fn reproduce_without_a_name_explains_itself_and_writes_nothing() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = research(directory.path(), &["reproduce"]).output()?;
     assert!(output.status.success());
@@ -160,7 +160,7 @@ fn reproduce_without_a_name_says_what_it_would_do_and_does_nothing() -> Tested {
 }
 
 #[test]
-fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
+fn the_error_for_an_unknown_figure_suggests_the_nearest() -> Tested {
     let directory = tempfile::tempdir()?;
     let output = research(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -170,7 +170,7 @@ fn an_unknown_figure_is_answered_with_the_nearest_one() -> Tested {
 }
 
 #[test]
-fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tested {
+fn theory_draws_a_figure_as_page_document_and_picture() -> Tested {
     let directory = tempfile::tempdir()?;
     let here = directory.path();
     let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
@@ -189,7 +189,7 @@ fn a_figure_is_drawn_by_theory_in_a_moment_as_page_document_and_picture() -> Tes
 }
 
 #[test]
-fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
+fn a_seed_that_json_would_round_is_rejected() -> Tested {
     let file = scenario();
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = ["validate", file, "--seed", "9007199254740993"];
@@ -200,7 +200,7 @@ fn a_seed_that_a_reader_of_json_would_round_is_refused() -> Tested {
 }
 
 #[test]
-fn the_page_of_figures_fits_a_phone_and_every_word_of_it_can_be_read() -> Tested {
+fn the_figures_page_fits_a_phone_and_is_readable() -> Tested {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -214,7 +214,7 @@ fn the_page_of_figures_fits_a_phone_and_every_word_of_it_can_be_read() -> Tested
 }
 
 #[test]
-fn names_that_do_not_exist_are_wrong_usage_and_write_nothing() -> Tested {
+fn invalid_arguments_are_usage_errors_and_write_nothing() -> Tested {
     let place = tempfile::tempdir()?;
     for (line, part) in [
         ("reproduce nosuch", "unknown figure nosuch"),

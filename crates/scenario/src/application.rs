@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_that_pauses_is_at_work_before_and_after() {
+    fn an_application_is_active_before_and_after_its_pauses() {
         let reader = read("pause=2s+1s, rate=20Mbit/s,pause=500ms+1ms").expect("it is one");
         assert_eq!(reader.pace, Some(Pace::Constant(Rate::from_mbit_per_second(20))));
         let at = Duration::from_millis;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_reason() {
+    fn an_invalid_application_is_rejected_with_the_reason() {
         for (text, reason) in [
             ("", "expected"),
             ("rate", "expected"),

@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn law_a_transfer_is_under_way_from_its_start_to_its_end_within_the_measured_time() {
+    fn law_a_transfers_active_time_is_clipped_to_the_measured_period() {
         let measured = (10.0, 40.0);
         // Within the measured time, across its start, across its end, without an end, and outside.
         assert_eq!(time_under_way(measured, 12.0, Some(3.0)), 3.0);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_a_portion_over_the_rate_apart_and_never_in_a_pause() {
+    fn turns_are_spaced_by_portion_over_rate_and_skip_pauses() {
         // 1000 bytes at 800 kbit/s take 10 ms; pauses are relative to the start at 1000 ms.
         let schedule = schedule("rate=800kbit/s,pause=50ms+100ms").expect("it is slow");
         let turn = |from| schedule.next_turn(at(from), || 0.0);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn random_gaps_are_the_inverse_of_their_distribution() {
+    fn random_gaps_invert_their_distribution_function() {
         // At 1 - 1/e an exponential variate equals its mean; at 0 a Pareto variate equals its scale, a third of the mean at
         // shape 1.5.
         let gap = |text: &str, unit: f64| {

@@ -12,7 +12,7 @@ fn read(changes: &str) -> Result<Scenario, String> {
 }
 
 #[test]
-fn means_are_those_over_time() {
+fn mean_rates_and_rtts_are_time_averages() {
     let changes = "[[path.change]]\nat = \"8s\"\nrate = \"20Mbit/s\"\ndelay = \"18ms\"\n\
                    [[path.change]]\nat = \"4s\"\nrate = \"10Mbit/s\"\n";
     let path = read(changes).expect("it is a scenario").path;
@@ -27,7 +27,7 @@ fn means_are_those_over_time() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn an_invalid_change_is_rejected_with_its_key() {
     let refused = |change: &str| read(&format!("[[path.change]]\n{change}")).expect_err("wrong");
     assert!(refused("rate = \"1Mbit/s\"").contains("path.change.0.at is missing"));
     assert!(refused("at = \"1s\"").contains("path.change.0.rate is missing"));
@@ -36,7 +36,7 @@ fn what_cannot_be_is_named() {
 }
 
 #[test]
-fn what_a_way_back_does_not_say_is_as_there() {
+fn the_reverse_path_inherits_unset_keys_from_the_forward_path() {
     let text = "loss = 0.01\nqueue = \"codel\"\npolicer = \"30Mbit/s\"\npolicer_burst = \"50kB\"\n\
                 [path.backward]\nrate = \"2Mbit/s\"\npolicer = \"none\"";
     let path = read(text).expect("it is a scenario").path;
@@ -69,7 +69,7 @@ fn a_hop_takes_its_rate_from_its_trace() {
 }
 
 #[test]
-fn files_stand_in_their_place_on_the_same_line() {
+fn trace_files_are_inlined_without_changing_line_numbers() {
     let text = "duration = \"1s\"\n[path]\nrtt = \"40ms\"\nbuffer = \"9pkt\"\n# both\ntrace = [{ way = \"forward\", file = \"a\\\\b.csv\" }, { way='backward', file='c' }]\n[[transfer]]\nsizing = \"x\"";
     let read = |name: &str| match name {
         "a\\b.csv" => Ok("time,\"rate\"\r\n0,8Mbit/s\r\n".to_owned()),
@@ -89,7 +89,7 @@ fn files_stand_in_their_place_on_the_same_line() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_is_named() {
+fn an_invalid_trace_is_rejected_with_its_key() {
     let refused = |trace: &str| read(&format!("[[path.trace]]\n{trace}")).expect_err("wrong");
     assert!(
         refused("file = \"x\"").contains("path.trace.0.file = \"x\": no files can be read here")

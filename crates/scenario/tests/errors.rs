@@ -31,7 +31,7 @@ fn message(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_scenario_parses_to_the_values_it_states() {
     let scenario = Scenario::parse(GOOD).unwrap();
     assert_eq!((scenario.title.as_str(), scenario.seed), ("t", 7));
     assert_eq!(scenario.path.narrow().buffer, Volume::Packets(625));
@@ -42,7 +42,7 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
+fn an_unknown_key_error_names_its_line_and_the_known_keys() {
     let message = message("rtt = \"100ms\"", "rrt = \"100ms\"");
     // rtt is then missing, which is reported first; the path's table begins on line 5.
     assert_eq!(
@@ -65,7 +65,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_known_ones() {
 
 /// The duration is missing as well, but the other fault has a line.
 #[test]
-fn a_key_without_a_value_and_an_unknown_one_are_named_before_what_is_missing() {
+fn empty_and_unknown_keys_are_reported_before_missing_ones() {
     let message = |text: &str| Scenario::parse(text).unwrap_err().to_string();
     let empty = "line 2: foo has no value; write one after =, or remove the line";
     for text in ["seed = 1\nfoo = \n", "seed = 1\nfoo =", "seed = 1\nfoo =\n[path]\n"] {
@@ -81,7 +81,7 @@ fn a_key_without_a_value_and_an_unknown_one_are_named_before_what_is_missing() {
 
 /// A key of no table is in no line, and must stand above the first table.
 #[test]
-fn a_key_that_the_whole_scenario_lacks_is_named_without_a_line() {
+fn a_missing_top_level_key_is_named_without_a_line() {
     let missing = |text: &str| Scenario::parse(text).unwrap_err().to_string();
     let duration = "the scenario's duration is missing; write it like duration = \"150s\", above its first table";
     for text in ["", "[path]\nrate = \"1Mbit/s\""] {
@@ -96,7 +96,7 @@ fn a_key_that_the_whole_scenario_lacks_is_named_without_a_line() {
 }
 
 #[test]
-fn an_impossible_value_is_named_with_what_is_allowed() {
+fn the_error_for_an_impossible_value_names_what_is_allowed() {
     for (from, to, expected) in [
         (
             "\"50Mbit/s\"",
@@ -143,12 +143,12 @@ fn an_impossible_value_is_named_with_what_is_allowed() {
 }
 
 #[test]
-fn no_toml_is_an_error_with_a_line() {
+fn invalid_toml_is_an_error_with_a_line_number() {
     assert!(message("seed = 7", "seed = = 7").starts_with("line 2: "));
 }
 
 #[test]
-fn overrides_go_where_their_path_says() {
+fn an_override_applies_where_its_path_points() {
     let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
     assert_eq!(set("path.buffer=100pkt").unwrap().path.narrow().buffer, Volume::Packets(100));
     assert_eq!(set("transfer.0.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
@@ -168,7 +168,7 @@ fn overrides_go_where_their_path_says() {
 }
 
 #[test]
-fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
+fn a_misspelt_name_gets_a_did_you_mean_hint() {
     let refused = |assignment: &str| {
         Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
     };
@@ -182,7 +182,7 @@ fn a_name_that_is_nearly_right_is_answered_with_the_right_one() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_reader_panic(text in ".{0,200}", at in 0usize..300) {
+    fn parsing_never_panics(text in ".{0,200}", at in 0usize..300) {
         let _ = Scenario::parse(&text);
         let mut broken = GOOD.to_owned();
         if broken.is_char_boundary(at.min(broken.len())) {
@@ -218,7 +218,7 @@ fn input_links_need_a_rate_and_tcp() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_named() {
+fn a_duplicate_key_is_named() {
     // The error is in the second one: GOOD has seed in line 2, buffer in line 8.
     let twice = message("seed = 7\n", "seed = 7\nseed = 8\n");
     assert_eq!(twice, "line 3: seed is given twice; keep one");
@@ -227,7 +227,7 @@ fn a_key_that_stands_twice_is_named() {
 }
 
 #[test]
-fn a_hops_key_outside_the_hops_is_told_where_it_belongs() {
+fn a_hop_key_outside_a_hop_gets_a_hint_where_it_belongs() {
     // GOOD: path.rate is in line 6.
     let hop = "[[path.hop]]\nrate = \"1Mbit/s\"\nbuffer = \"9pkt\"\n[tcp]";
     let message = message("[tcp]", hop);
@@ -236,7 +236,7 @@ fn a_hops_key_outside_the_hops_is_told_where_it_belongs() {
 }
 
 #[test]
-fn what_moves_nothing_is_refused_in_every_table() {
+fn sizes_that_move_no_data_are_rejected_in_every_table() {
     // GOOD: [tcp] is in line 9, a window in line 14, a transfer's start in line 17.
     for (from, to, expected) in [
         ("initial_window = \"1pkt\"", "header = \"1000B\"", "line 10: tcp.header = \"1000B\""),
@@ -256,14 +256,14 @@ fn what_moves_nothing_is_refused_in_every_table() {
 }
 
 #[test]
-fn the_example_of_a_missing_number_has_the_name_of_its_key() {
+fn the_example_for_a_missing_number_uses_its_key() {
     let message = message("kind = \"elephants\"", "kind = \"closed-loop\"");
     assert!(message.starts_with("line 11: cross.0.users is missing"), "{message}");
     assert!(message.ends_with("; write it like users = 20"), "{message}");
 }
 
 #[test]
-fn a_number_without_its_unit_is_told_what_is_allowed() {
+fn the_error_for_an_invalid_number_shows_valid_examples() {
     assert_eq!(
         message("\"625pkt\"", "\"625pkt\"\nloss = 1.5"),
         "line 9: path.loss = 1.5: \"1.5\" is not a probability: it must be between 0 and 1; \
@@ -277,7 +277,7 @@ fn a_number_without_its_unit_is_told_what_is_allowed() {
 }
 
 #[test]
-fn whole_numbers_are_read_exactly_or_not_at_all() {
+fn integers_are_parsed_exactly_or_rejected() {
     let seed = |text: &str| Scenario::parse(&GOOD.replace("seed = 7", text)).map(|read| read.seed);
     assert_eq!(seed("seed = 0x1F"), Ok(31));
     assert_eq!(seed("seed = 0b1_01"), Ok(5));
@@ -289,7 +289,7 @@ fn whole_numbers_are_read_exactly_or_not_at_all() {
 }
 
 #[test]
-fn overrides_of_what_is_not_there_are_refused_however_deep() {
+fn overrides_of_nonexistent_entries_are_rejected_at_any_depth() {
     let refused = |assignment: &str| {
         Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
     };
@@ -301,7 +301,7 @@ fn overrides_of_what_is_not_there_are_refused_however_deep() {
 }
 
 #[test]
-fn a_congestion_control_is_fixed_where_that_is_written() {
+fn congestion_fixed_defaults_to_false_and_is_rejected_for_cross_traffic() {
     let fixed = |text: &str| Scenario::parse(text).unwrap().transfers[0].congestion_fixed;
     assert!(!fixed(GOOD));
     for value in [true, false] {
@@ -321,7 +321,7 @@ fn a_congestion_control_is_fixed_where_that_is_written() {
 }
 
 #[test]
-fn a_transfer_follows_one_that_ends() {
+fn follows_needs_a_previous_transfer_with_a_size() {
     let with = |first: &str, second: &str| {
         let tail = format!("\nsize = \"1MB\"\n{first}\n[[transfer]]\nfollows = true\n{second}");
         Scenario::parse(&GOOD.replace("start = \"15s\"", &format!("start = \"15s\"{tail}")))

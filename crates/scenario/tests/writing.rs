@@ -14,7 +14,7 @@ fn reads_back(scenario: &Scenario) {
 }
 
 #[test]
-fn every_scenario_of_this_project_reads_back_as_itself() {
+fn every_bundled_scenario_survives_a_round_trip() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut directories = vec![root];
     let mut read = 0;
@@ -34,7 +34,7 @@ fn every_scenario_of_this_project_reads_back_as_itself() {
 }
 
 #[test]
-fn what_linux_limits_can_be_unlimited() {
+fn linux_send_buffers_can_be_unlimited() {
     let text = "duration = '1s'\n[path]\nrate = '1Mbit/s'\nrtt = '10ms'\nbuffer = '10pkt'\n\
                 [tcp]\nflavour = 'linux'\nsend_buffer = 'unlimited'\n[[transfer]]";
     let scenario = Scenario::parse(text).expect("it is a scenario");
@@ -44,7 +44,7 @@ fn what_linux_limits_can_be_unlimited() {
 
 proptest! {
     #[test]
-    fn quantities_survive_to_the_last_digit(
+    fn quantities_round_trip_exactly(
         rate in 1_000_u64..1_000_000_000_000, rtt in 1_000_u64..10_000_000_000, buffer in 2_000_u64..1_000_000_000,
         loss in 0.0..0.5_f64, title in "\\PC{0,20}", opportunity in 1_u32..9, shape in 1.001..9.0_f64, at in 0_u64..1_000_000_000,
         sizing in prop::sample::select(vec!["sobas", "fixed:1234567B", "drs", "linux:6.15", "heffner:twice", "bdp3"]),

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_that_may_be_missing_takes_four_bytes() {
+    fn an_optional_index_takes_four_bytes() {
         assert_eq!(size_of::<Option<Index>>(), 4);
         assert_eq!(Index::new(0).get(), 0);
         assert_eq!(Index::new(7).get(), 7);

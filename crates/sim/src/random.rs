@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_of_neighbours_differ() {
+    fn neighbouring_streams_differ() {
         assert_ne!(stream(1, 0, 0, 0).bits(), stream(1, 0, 1, 0).bits());
         assert_ne!(stream(1, 0, 0, 0).bits(), stream(1, 0, 0, 1).bits());
         assert_ne!(stream(1, 0, 0, 0).bits(), stream(2, 0, 0, 0).bits());

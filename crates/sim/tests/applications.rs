@@ -25,7 +25,7 @@ fn mbps(overrides: &[&str]) -> f64 {
 }
 
 #[test]
-fn a_slow_reader_sets_the_rate_and_loses_nothing() {
+fn a_slow_reader_sets_the_rate_without_losses() {
     for (sizing, flavour, min) in [
         ("fixed:600kB", "ns2", 19.0),
         ("kernel", "linux", 19.0),
@@ -48,7 +48,7 @@ fn a_slow_reader_sets_the_rate_and_loses_nothing() {
 }
 
 #[test]
-fn a_paced_writer_sets_the_rate_whatever_its_gaps() {
+fn a_paced_writer_sets_the_rate_for_any_gap_distribution() {
     for pace in ["rate", "poisson"] {
         let writer = format!("transfer.0.writer={pace}=20Mbit/s");
         // 17,000 packets of 1500 bytes: the standard deviation of a Poisson count is 0.8 %.
@@ -88,7 +88,7 @@ fn series(overrides: &[&str]) -> Vec<Sample> {
 }
 
 #[test]
-fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
+fn a_paused_reader_closes_the_window_and_reopens_it() {
     for sizing in ["fixed:600kB", "heffner:twice", "drs"] {
         let sizing = format!("transfer.0.sizing={sizing}");
         // Buffer for the burst that a window of twice the BDP sends when it opens.
@@ -111,7 +111,7 @@ fn a_reader_that_stops_closes_the_window_and_opens_it_again() {
 }
 
 #[test]
-fn a_closed_window_is_probed_although_its_opening_is_lost() {
+fn a_zero_window_is_probed_after_a_lost_window_update() {
     // Three of ten packets are lost, including window updates; the transfer still continues.
     let outcome = simulate(
         PATH,
@@ -128,7 +128,7 @@ fn a_closed_window_is_probed_although_its_opening_is_lost() {
 }
 
 #[test]
-fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
+fn slow_start_restarts_after_idle_only_if_enabled() {
     // RFC 5681 section 4.1: after an idle time above the retransmission timeout, the window is reset to its initial value.
     let window = |restart: bool| {
         let restart = format!("transfer.0.slow_start_restart={restart}");
@@ -141,7 +141,7 @@ fn after_a_pause_slow_start_restarts_where_it_is_told_to() {
 }
 
 #[test]
-fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
+fn a_memory_counting_send_buffer_holds_less_and_refills_by_thirds() {
     // 178.4 kB hold 100 segments of 1448 and 336 bytes. The application sleeps until 34 of them are acknowledged, then writes
     // 34. Two such bursts and 32 segments of a third are in flight, and the next burst needs two ACKs of the second. So there
     // are two bursts per RTT of 40 ms: 68 x 1448 bytes, 19.7 Mbit/s. If only payload counted, the buffer would hold 123
@@ -155,7 +155,7 @@ fn a_send_buffer_that_counts_memory_holds_less_and_is_written_by_thirds() {
 }
 
 #[test]
-fn senders_that_share_a_pool_share_it_max_min_fair() {
+fn senders_share_a_pool_max_min_fairly() {
     // Four senders with windows of 600 kB and a pool of 1 MB: 250 kB each per RTT of 40 ms are 50 Mbit/s, twice each sender's
     // share of the link. With a pool of 100 kB each sender gets 25 kB per RTT, 5 Mbit/s.
     for (pool, min, max) in [("1MB", 23.0, 25.1), ("100kB", 4.5, 5.1)] {
@@ -170,7 +170,7 @@ fn senders_that_share_a_pool_share_it_max_min_fair() {
 }
 
 #[test]
-fn a_sender_at_its_receivers_window_takes_no_more_of_a_pool_than_that() {
+fn an_rwnd_limited_sender_takes_only_what_it_needs_of_the_pool() {
     // A receiver of 24 kB needs 48 kB of 300 kB. The other gets the rest, 252 kB per RTT of 40 ms: 50 Mbit/s. The first
     // sender's congestion window grows without limit in ns-2. If it counted, both would get half, 30 Mbit/s for the second.
     let second = "transfer=[{sizing=\"fixed:24kB\"},{sizing=\"fixed:600kB\"}]";
@@ -182,7 +182,7 @@ fn a_sender_at_its_receivers_window_takes_no_more_of_a_pool_than_that() {
 }
 
 #[test]
-fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that_one_learnt() {
+fn a_following_transfer_starts_after_its_predecessor_with_its_memory() {
     let path = r#"
         duration = "30s"
         [path]
@@ -222,7 +222,7 @@ fn a_transfer_that_follows_begins_after_the_end_of_the_one_before_with_what_that
 /// Reno halves its window after slow start has overflowed an eighth of a BDP, 44 of 347 segments, and needs 130 RTTs to fill
 /// the path again. By then it has left far more capacity unused than a window that opens in steps of the buffer's size.
 #[test]
-fn a_path_that_was_never_held_is_remembered_where_its_overflow_cost_more_than_opening_it_does() {
+fn a_path_never_held_is_remembered_if_its_overflow_was_costly() {
     let path = r#"
         duration = "30s"
         [path]

@@ -22,7 +22,7 @@ const PATH: &str = r#"
 "#;
 
 #[test]
-fn a_way_back_that_is_the_same_changes_nothing() {
+fn an_identical_reverse_path_changes_nothing() {
     let same = ["path.backward.rate=40Mbit/s", "path.backward.delay=8ms", "path.backward.loss=0"];
     assert_eq!(simulate(PATH, &[]), simulate(PATH, &same));
 }
@@ -31,7 +31,7 @@ fn a_way_back_that_is_the_same_changes_nothing() {
 /// x 8) ACKs per second and thus limits the forward path to R / (52 x 8) x 2 x 1448 bytes per second, at any forward
 /// rate.
 #[test]
-fn a_thin_way_back_limits_goodput_to_its_acks() {
+fn a_slow_reverse_path_limits_goodput_by_its_ack_rate() {
     for kbit in [50.0, 100.0, 200.0] {
         let back = format!("path.backward.rate={kbit}kbit/s");
         let expected = kbit * 1e3 / (52.0 * 8.0) * 2.0 * 1448.0 * 8.0 / 1e6;
@@ -52,7 +52,7 @@ fn a_thin_way_back_limits_goodput_to_its_acks() {
 
 /// Without delayed ACKs there are twice as many ACKs.
 #[test]
-fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
+fn acking_every_segment_halves_goodput_over_a_slow_reverse_path() {
     let set = |delayed: &'static str| {
         [
             "path.backward.rate=100kbit/s",
@@ -68,7 +68,7 @@ fn an_ack_for_each_segment_halves_what_a_thin_way_back_lets_through() {
 }
 
 #[test]
-fn the_round_trip_is_both_propagations() {
+fn hop_delays_do_not_change_the_configured_rtt() {
     // T_m stays as `rtt` gives it; a hop's larger delay is subtracted from the hosts' links.
     let window = ["transfer.sizing=fixed:20pkt", "path.backward.delay=20ms", "path.delay=2ms"];
     let found = simulate(PATH, &window).transfers[0].rtt_mean_s;
@@ -77,7 +77,7 @@ fn the_round_trip_is_both_propagations() {
 }
 
 #[test]
-fn losses_of_one_way_are_that_ways_own() {
+fn losses_in_one_direction_do_not_affect_the_other() {
     let back = simulate(PATH, &["path.backward.loss=0.05"]);
     // Lost ACKs lose no data.
     assert!(back.bottleneck.loss_rate < 0.001, "{}", back.bottleneck.loss_rate);
@@ -86,7 +86,7 @@ fn losses_of_one_way_are_that_ways_own() {
 }
 
 #[test]
-fn a_change_of_one_way_leaves_the_other() {
+fn a_change_in_one_direction_leaves_the_other_unchanged() {
     let change =
         |way: &str| format!("{PATH}\n[[path.change]]\nat = \"4s\"\nrate = \"1Mbit/s\"\n{way}");
     let both = goodput(&change(""), &[]);
@@ -116,7 +116,7 @@ fn a_full_link_carries_the_integral_of_its_trace() {
 }
 
 #[test]
-fn tcp_never_gets_more_than_its_trace_lets_through() {
+fn tcp_goodput_never_exceeds_the_traces_rate() {
     // An opportunity per millisecond: 12.032 Mbit/s. Then the same with an outage of half of each second.
     let even: String = (1..=500).map(|ms| format!("{ms}\\n")).collect();
     for (content, max) in
@@ -129,7 +129,7 @@ fn tcp_never_gets_more_than_its_trace_lets_through() {
 }
 
 #[test]
-fn a_trace_of_one_rate_is_a_path_of_that_rate() {
+fn a_constant_trace_equals_a_path_of_that_rate() {
     let mut constant = simulate(PATH, &["path.rate=20Mbit/s", "path.backward.rate=40Mbit/s"]);
     let mut traced = simulate(
         &traced(r"0,20Mbit/s\n7,20Mbit/s\n", ""),
@@ -142,7 +142,7 @@ fn a_trace_of_one_rate_is_a_path_of_that_rate() {
 
 /// Each direction carries half of the cross traffic: each source sends 1 Mbit/s each way, headers included.
 #[test]
-fn cross_traffic_is_told_by_direction() {
+fn cross_traffic_is_reported_per_direction() {
     let source = "[[cross]]\nkind = \"poisson\"\ncount = 2\nrate = \"1Mbit/s\"";
     for (reverse, way_back) in [("mirror", 1.0), ("clean", 0.0)] {
         let outcome = simulate(

@@ -5,7 +5,7 @@ mod common;
 use common::{DUMBBELL, ELEPHANTS, simulate};
 
 #[test]
-fn among_elephants_bbr_takes_its_share_without_timeouts() {
+fn bbr_gets_its_share_among_elephants_without_timeouts() {
     let text = format!("{DUMBBELL}{ELEPHANTS}");
     let outcome = simulate(
         &text,
@@ -19,7 +19,7 @@ fn among_elephants_bbr_takes_its_share_without_timeouts() {
 }
 
 #[test]
-fn through_a_tenth_of_a_bdp_of_buffer_bbr_resends_what_the_kernel_does() {
+fn bbr_in_a_shallow_buffer_matches_the_kernels_retransmissions() {
     // Linux 6.18, 100 Mbit/s, 100 ms, 125 kB, 20 s: 89.7 Mbit/s and 5,709 retransmitted segments (the
     // path of docs/results/lab.md).
     let text = r#"

@@ -34,7 +34,7 @@ fn goodput_follows_the_rate() {
 }
 
 #[test]
-fn the_round_trip_follows_the_route() {
+fn the_rtt_follows_route_changes() {
     let window = ["transfer.sizing=fixed:20pkt"];
     let before = simulate(PATH, &window).transfers[0].rtt_mean_s;
     let after = simulate(&with("at = \"3s\"\ndelay = \"28ms\""), &window).transfers[0].rtt_mean_s;
@@ -45,7 +45,7 @@ fn the_round_trip_follows_the_route() {
 }
 
 #[test]
-fn a_change_to_what_is_changes_nothing() {
+fn a_change_to_the_current_values_changes_nothing() {
     let mut before = simulate(PATH, &[]);
     let mut after = simulate(&with("at = \"5s\"\nrate = \"40Mbit/s\"\ndelay = \"8ms\""), &[]);
     // The number of events may differ with the discipline; the results may not.
@@ -54,7 +54,7 @@ fn a_change_to_what_is_changes_nothing() {
 }
 
 #[test]
-fn a_changing_path_runs_the_same_twice() {
+fn a_changing_path_is_deterministic() {
     let text = with("at = \"6s\"\nrate = \"5Mbit/s\"\ndelay = \"2ms\"");
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         let set = [format!("path.queue={queue}"), "path.jitter=2ms".to_owned()];
@@ -64,7 +64,7 @@ fn a_changing_path_runs_the_same_twice() {
 }
 
 #[test]
-fn a_transfer_with_an_end_tells_how_long_it_took() {
+fn a_finite_transfer_reports_its_completion_time() {
     let outcome = simulate(PATH, &["transfer.size=10MB", "warmup=0s", "duration=10s"]);
     let took = outcome.transfers[0].completion_s.expect("it ends in time");
     // 80 Mbit at 38.6 Mbit/s of payload, and a slow start.
@@ -73,7 +73,7 @@ fn a_transfer_with_an_end_tells_how_long_it_took() {
 }
 
 #[test]
-fn law_the_goodput_of_a_transfer_with_a_size_does_not_depend_on_how_long_the_run_goes_on() {
+fn law_goodput_of_a_finite_transfer_is_independent_of_the_run_length() {
     let of = |start: &str, warmup: &str, duration: &str| {
         let set = [
             "transfer.size=10MB".to_owned(),
@@ -100,7 +100,7 @@ fn law_the_goodput_of_a_transfer_with_a_size_does_not_depend_on_how_long_the_run
 }
 
 #[test]
-fn a_window_that_was_held_among_others_grows_when_they_leave() {
+fn a_held_window_grows_when_competing_transfers_leave() {
     // A fair queue gives each of three transfers a third regardless of its window, so a third is held: 28 kB.
     let text = r#"
         warmup = "8s"

@@ -26,7 +26,7 @@ fn simulated(window: u64, buffer: u64, congestion: &str, seconds: u64) -> f64 {
 }
 
 #[test]
-fn below_and_inside_the_sweet_spot_throughput_is_that_of_equation_4() {
+fn below_and_inside_the_sweet_spot_throughput_follows_equation_4() {
     for buffer in [100, 313, 625, 1250] {
         for window in [313, 500, 600, 640, 625 + buffer / 2, 625 + buffer] {
             // R(S) = S / T_m up to C T_m, then C up to C T_m + B_t.
@@ -39,7 +39,7 @@ fn below_and_inside_the_sweet_spot_throughput_is_that_of_equation_4() {
 }
 
 #[test]
-fn well_above_the_sweet_spot_throughput_is_the_sawtooths() {
+fn well_above_the_sweet_spot_throughput_follows_the_sawtooth() {
     for buffer in [100u64, 313, 625, 1250] {
         let b = buffer as f64;
         // Equation (4), third case, below C T_m of buffer; equation (5) above.
@@ -54,7 +54,7 @@ fn well_above_the_sweet_spot_throughput_is_the_sawtooths() {
 }
 
 #[test]
-fn just_above_the_sweet_spot_a_window_limited_reno_falls_into_a_hole() {
+fn just_above_the_sweet_spot_window_limited_reno_loses_throughput() {
     // ns-2.35 with B_t = 313: 36.74 Mbit/s at S = C T_m + B_t + 1 = 939 and 47.90 at 4000. During recovery the window stops new
     // data; half of it then leaves in one burst, which overflows the buffer again.
     let (edge, hole, far) = (
@@ -85,7 +85,7 @@ impl Recorder for Cuts {
 }
 
 #[test]
-fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
+fn the_sawtooths_period_and_loss_rate_follow_equations_12_to_16() {
     // The paper's 50 Mbit/s and 100 ms would take minutes per period, so this uses a tenth of the rate.
     let (rate, bdp) = (5.0e6 / 8000.0, 62.5);
     for buffer in [30u64, 60, 120] {
@@ -120,7 +120,7 @@ fn the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16() {
 }
 
 #[test]
-fn a_path_that_jitters_adds_its_mean_to_every_round_trip_of_a_single_packet() {
+fn jitter_lengthens_the_mean_rtt_of_single_packets_by_its_mean() {
     let simulate = |jitter: &str| {
         let jitter = format!("path.jitter={jitter}");
         let set = ["transfer.0.sizing=fixed:1pkt", "duration=600s", &jitter];
@@ -153,7 +153,7 @@ impl Recorder for LargestWindow {
 /// that number, and the window does not grow afterwards. An ACK may raise the window above that by the two packets that it
 /// acknowledges. ns-2 has no such rule.
 #[test]
-fn a_kernels_congestion_window_stays_below_twice_the_window_that_limits() {
+fn a_linux_cwnd_stays_below_twice_the_limiting_window() {
     for congestion in ["reno", "cubic", "sack", "vegas", "lp"] {
         let largest = |flavour: &str| {
             let overrides = [

@@ -52,7 +52,7 @@ fn simulate(overrides: &[&str]) -> (Outcome, Vec<FinishedFlow>) {
 }
 
 #[test]
-fn input_links_together_bound_what_reaches_the_output() {
+fn the_input_links_together_bound_the_output_rate() {
     // More than one link of 2 Mbit/s can carry, and less than two.
     let (outcome, _) = simulate(&[]);
     let rate = outcome.cross[0].goodput_bps / 1e6;
@@ -64,7 +64,7 @@ fn input_links_together_bound_what_reaches_the_output() {
 }
 
 #[test]
-fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
+fn connections_choose_servers_uniformly_at_random() {
     let (outcome, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
     // Five RTTs evenly spaced from 30 to 110 ms, each equally likely.
     let mut counts = [0usize; 5];
@@ -81,7 +81,7 @@ fn a_connection_is_opened_to_every_server_in_turn_by_lot() {
 }
 
 #[test]
-fn nobody_finishes_faster_than_slow_start_allows() {
+fn no_connection_finishes_faster_than_slow_start_allows() {
     // Router-buffer eq. (1): D(s) round trips for a window that begins at two.
     let (_, flows) = simulate(&["cross.0.input_rate=50Mbit/s"]);
     assert!(flows.len() > 100);
@@ -93,7 +93,7 @@ fn nobody_finishes_faster_than_slow_start_allows() {
 }
 
 #[test]
-fn losses_of_connections_are_those_of_the_bottleneck() {
+fn connections_record_bottleneck_losses_in_order() {
     let (outcome, flows) = simulate(&["cross.0.input_rate=50Mbit/s", "path.buffer=5pkt"]);
     let losses: usize = flows.iter().map(|flow| flow.losses_s.len()).sum();
     assert!(losses > 0 && outcome.bottleneck.loss_rate > 0.0);
@@ -102,7 +102,7 @@ fn losses_of_connections_are_those_of_the_bottleneck() {
 }
 
 #[test]
-fn whether_connections_are_written_down_changes_nothing() {
+fn recording_connections_changes_nothing() {
     let scenario = Scenario::parse(FAN).expect("the test's scenario is valid");
     let alone = Simulator.run(&scenario, &mut sweetspot_scenario::NoRecorder);
     assert_eq!(alone.as_ref(), Ok(&simulate(&[]).0));
@@ -110,7 +110,7 @@ fn whether_connections_are_written_down_changes_nothing() {
 
 /// Users that think for an hour finish at most their first transfers; the other kinds have none to finish.
 #[test]
-fn traffic_without_transfers_has_no_number_of_finished_ones() {
+fn traffic_without_transfers_reports_no_completions() {
     let text = "duration = '2s'\n[path]\nrate = '10Mbit/s'\nrtt = '20ms'\nbuffer = '50pkt'\n\
                 [[cross]]\nkind = 'poisson'\ncount = 2\nrate = '1Mbit/s'\n\
                 [[cross]]\nkind = 'elephants'\ncount = 1\nwindow = '2pkt'\n\

@@ -9,7 +9,7 @@ use common::simulate;
 const PATH: &str = include_str!("../../../scenarios/jitter.toml");
 
 #[test]
-fn a_path_that_jitters_is_left_to_congestion_control() {
+fn a_jittery_path_is_left_to_congestion_control() {
     for jitter in [1, 2, 4] {
         let (mut goodput, mut retransmitted) = ([0.0; 2], [0.0; 2]);
         for seed in 1..=12 {
@@ -45,7 +45,7 @@ fn a_path_that_jitters_is_left_to_congestion_control() {
 }
 
 #[test]
-fn what_arrives_behind_a_lost_packet_is_not_all_that_the_path_carries() {
+fn an_epoch_with_an_overflow_does_not_define_the_paths_rate() {
     // The window opens beyond a small buffer, and the epoch that sees the overflow has received almost no data. If that counted
     // as the path's rate, the transfer would have 13 Mbit/s for ten seconds.
     for seed in 1..=12 {

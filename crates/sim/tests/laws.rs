@@ -23,7 +23,7 @@ fn same_seed_same_outcome_on_every_scheduler() {
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn recording_changes_nothing() {
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         let times = ["path.rtt=10ms", "warmup=100ms", "duration=300ms"];
         let queue = format!("path.queue={queue}");
@@ -46,7 +46,7 @@ impl Recorder for WheneverSomethingIs {
 }
 
 #[test]
-fn another_seed_is_another_run() {
+fn different_seeds_give_different_runs() {
     let text = format!("{DUMBBELL}{ELEPHANTS}");
     let one = simulate(&text, &["transfer.0.sizing=max", "path.buffer=100pkt"]);
     let two = simulate(&text, &["transfer.0.sizing=max", "path.buffer=100pkt", "seed=2"]);
@@ -54,7 +54,7 @@ fn another_seed_is_another_run() {
 }
 
 #[test]
-fn twice_the_rates_and_half_the_times_change_nothing_but_the_scale() {
+fn doubling_rates_and_halving_times_only_rescales_the_run() {
     // All times are even in nanoseconds, so halving them needs no rounding.
     let slow = simulate(
         DUMBBELL,
@@ -86,7 +86,7 @@ fn twice_the_rates_and_half_the_times_change_nothing_but_the_scale() {
 }
 
 #[test]
-fn the_order_of_declared_flows_favours_nobody() {
+fn the_declaration_order_favours_no_flow() {
     // Ten identical transfers start together and compete for a small buffer, so ties decide the drops (the artefact of Table I
     // of the Dynamic Right-Sizing paper).
     let text = r#"
@@ -117,7 +117,7 @@ fn the_order_of_declared_flows_favours_nobody() {
 }
 
 #[test]
-fn goodput_is_below_capacity_and_below_window_over_round_trip() {
+fn goodput_never_exceeds_capacity_or_window_over_rtt() {
     for (window, buffer) in [(100, 100), (450, 313), (700, 100), (2000, 313)] {
         let window_set = format!("transfer.0.sizing=fixed:{window}pkt");
         let mbit = goodput(DUMBBELL, &[&window_set, &format!("path.buffer={buffer}pkt")]);
@@ -130,7 +130,7 @@ fn goodput_is_below_capacity_and_below_window_over_round_trip() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn whatever_the_scenario_nothing_is_created_and_bounds_hold(
+    fn every_scenario_conserves_packets_and_respects_its_bounds(
         rate in 2u64..40,
         rtt in 10u64..150,
         buffer in 2u64..200,
@@ -189,7 +189,7 @@ proptest! {
 
 /// The same controller, configured in the scenario or passed by the caller, gives equal results.
 #[test]
-fn a_controller_from_outside_steers_as_the_scenarios_own_does() {
+fn an_external_controller_steers_like_the_scenarios_own() {
     let text = |sizing: &str| {
         format!(
             "duration = \"20s\"\n[path]\nrate = \"10Mbit/s\"\nrtt = \"50ms\"\nbuffer = \"60pkt\"\n\
@@ -225,7 +225,7 @@ const BURST: &str = r#"
 "#;
 
 #[test]
-fn a_packet_on_the_wire_counts_for_the_time_that_it_is_there() {
+fn utilisation_counts_the_time_a_packet_occupies_the_link() {
     // The link is busy from the start for 100 x 12 ms, wherever the observed 5 ms begin.
     for queue in ["drop-tail", "red", "codel", "fq-codel"] {
         for warmup in ["500ms", "503ms", "507ms"] {
@@ -238,7 +238,7 @@ fn a_packet_on_the_wire_counts_for_the_time_that_it_is_there() {
 }
 
 #[test]
-fn the_longest_queue_is_not_shorter_than_what_waits_at_first() {
+fn the_max_queue_counts_packets_already_waiting_at_the_start() {
     // At 500 ms 100 - floor(490 / 12) = 60 packets are left, one of them on the wire. No new packet arrives until the sender
     // has the ACK of the first one.
     for queue in ["drop-tail", "red", "fq-codel"] {
@@ -253,7 +253,7 @@ fn the_longest_queue_is_not_shorter_than_what_waits_at_first() {
 }
 
 #[test]
-fn what_codel_throws_out_is_not_forwarded() {
+fn codel_drops_are_not_counted_as_forwarded() {
     // Datagrams at five times the rate for eight seconds, in which the link sends a hundred packets of 80 ms each. CoDel drops
     // several packets for each one that it sends.
     let text = r#"
@@ -279,7 +279,7 @@ fn what_codel_throws_out_is_not_forwarded() {
 }
 
 #[test]
-fn no_more_is_lost_than_was_sent() {
+fn the_loss_rate_never_exceeds_one() {
     // Thirty packets are sent at 990 ms, after the handshake, and lost at the second hop while they leave the first. During
     // the observed time hardly any packets are sent.
     let text = r#"

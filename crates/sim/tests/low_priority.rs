@@ -27,7 +27,7 @@ const RECEIVERS: [&[&str]; 3] =
     [&["tcp.ack_delay=40ms"], &["tcp.ack_delay=100ms"], &["tcp.delayed_ack=false"]];
 
 #[test]
-fn alone_it_uses_three_quarters_of_the_link_at_any_round_trip_with_any_receiver() {
+fn a_lone_lp_flow_uses_three_quarters_of_the_link() {
     for rtt in ["path.rtt=10ms", "path.rtt=30ms", "path.rtt=60ms", "path.rtt=120ms"] {
         for receiver in RECEIVERS {
             let set = [&[rtt], receiver].concat();
@@ -38,7 +38,7 @@ fn alone_it_uses_three_quarters_of_the_link_at_any_round_trip_with_any_receiver(
 }
 
 #[test]
-fn beside_a_reno_flow_it_takes_less_than_a_tenth() {
+fn beside_a_reno_flow_an_lp_flow_takes_less_than_a_tenth() {
     let beside = format!(
         "{ALONE}\n[[transfer]]\ncongestion = \"reno\"\ncongestion_fixed = true\nsizing = \"max\"\n"
     );

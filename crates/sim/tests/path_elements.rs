@@ -9,7 +9,7 @@ use common::{DUMBBELL, simulate};
 const SMALL_WINDOW: &str = "transfer.sizing=fixed:50pkt";
 
 #[test]
-fn a_policer_passes_its_rate_of_what_does_not_yield() {
+fn a_policer_passes_exactly_its_rate_of_unresponsive_traffic() {
     let udp = "\n[[cross]]\nkind = \"poisson\"\ncount = 10\nrate = \"2Mbit/s\"\n";
     let set = ["path.policer=10Mbit/s", "path.policer_burst=100kB", "path.reverse=clean"];
     let scenario = DUMBBELL.replace("[[transfer]]\n    sizing = \"fixed:450pkt\"", udp);
@@ -24,7 +24,7 @@ fn a_policer_passes_its_rate_of_what_does_not_yield() {
 }
 
 #[test]
-fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
+fn a_policed_transfer_gets_most_of_the_policers_rate_and_no_more() {
     for (congestion, min) in [("reno", 0.6), ("cubic", 0.6), ("bbr", 0.7)] {
         let congestion = format!("transfer.congestion={congestion}");
         let set = [
@@ -40,7 +40,7 @@ fn a_transfer_gets_no_more_than_its_policer_lets_through_and_most_of_that() {
 }
 
 #[test]
-fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
+fn a_shaper_sends_its_burst_at_once_and_keeps_its_mean_rate() {
     let rate = |burst: &str| {
         let burst = format!("path.burst={burst}");
         simulate(DUMBBELL, &[&burst, "transfer.sizing=max"]).transfers[0].goodput_bps
@@ -57,7 +57,7 @@ fn a_shaper_sends_what_it_saved_at_once_and_its_rate_for_long() {
 }
 
 #[test]
-fn packets_that_are_overtaken_by_three_are_sent_again_though_none_is_lost() {
+fn reordering_by_three_packets_causes_spurious_retransmissions() {
     let set = ["path.reorder=1%", "path.reorder_by=30ms", "path.reverse=clean"];
     let reordered = simulate(DUMBBELL, &set);
     assert_eq!(reordered.bottleneck.loss_rate, 0.0);
@@ -69,7 +69,7 @@ fn packets_that_are_overtaken_by_three_are_sent_again_though_none_is_lost() {
 }
 
 #[test]
-fn turns_add_half_of_one_each_way_to_the_round_trip() {
+fn aggregation_adds_at_most_one_interval_per_direction_to_the_rtt() {
     let rtt = |turn: &str| {
         let turn = format!("path.aggregation={turn}");
         simulate(DUMBBELL, &[&turn, SMALL_WINDOW]).transfers[0].rtt_mean_s
@@ -80,7 +80,7 @@ fn turns_add_half_of_one_each_way_to_the_round_trip() {
 }
 
 #[test]
-fn losses_in_bursts_take_the_retransmissions_too() {
+fn bursty_losses_also_hit_retransmissions() {
     // Within a burst, each packet, including retransmissions, is lost with probability 2/3 instead of 1/100, so
     // recovery needs a timeout.
     let timeouts = |burst: u32| {
@@ -93,7 +93,7 @@ fn losses_in_bursts_take_the_retransmissions_too() {
 }
 
 #[test]
-fn pie_holds_the_queue_where_drop_tail_fills_it() {
+fn pie_keeps_the_queue_short_where_drop_tail_fills_it() {
     let outcome = |queue: &str| {
         let queue = format!("path.queue={queue}");
         let set = ["transfer.sizing=max", "transfer.count=4", "path.buffer=1000pkt", &queue];
@@ -108,7 +108,7 @@ fn pie_holds_the_queue_where_drop_tail_fills_it() {
 }
 
 #[test]
-fn pie_marks_packets_of_senders_that_understand() {
+fn pie_marks_instead_of_dropping_for_ecn_capable_senders() {
     let set = ["path.queue=pie", "transfer.sizing=max", "transfer.count=4", "tcp.ecn=true"];
     let marked = simulate(DUMBBELL, &set);
     let dropped = simulate(DUMBBELL, &set[..3]);

@@ -35,7 +35,7 @@ fn window(sizing: &str, writer: &str) -> f64 {
 }
 
 #[test]
-fn an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_limit() {
+fn the_window_edge_method_matches_timestamps_once_rwnd_was_the_limit() {
     // The window is the limit while it grows from four segments, and the lowest sample counts.
     for writer in ["200Mbit/s", "20Mbit/s", "2Mbit/s"] {
         let (timed, untimed) =
@@ -45,7 +45,7 @@ fn an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_li
 }
 
 #[test]
-fn an_edge_overestimates_the_round_trip_where_the_window_never_was_the_limit() {
+fn the_window_edge_method_overestimates_rtt_unless_rwnd_was_the_limit() {
     // 200 kbit/s are 1.2 segments per RTT, so an edge of 4 segments is passed only after more than three RTTs. With timestamps
     // the window is twice the 1 or 2 segments and four more, at most 12.
     let (timed, untimed) =
@@ -80,7 +80,7 @@ fn read_slowly(sizing: &str) -> (f64, f64, f64) {
 }
 
 #[test]
-fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
+fn a_slow_reader_reaches_a_steady_state_only_if_reads_are_counted() {
     // Heffner section 4.2.1: the window is the data read in a round trip, 5 Mbit/s x 70 ms = 43.75 kB, and the reader never
     // waits. The extra eight segments, and one segment of rounding, are 13 kB.
     let (rate, min, max) = read_slowly("heffner:read");
@@ -93,7 +93,7 @@ fn a_slow_reader_has_its_steady_state_only_if_reads_are_counted() {
 }
 
 #[test]
-fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them() {
+fn wad_and_nlanr_measure_the_bdps_that_the_sobas_paper_states() {
     // Jain, Prasad, Dovrolis, section II: WAD is BDP_1, C T_m, and NLANR's scheme is closer to BDP_2, C T_e. The path has 50
     // Mbit/s x 100 ms, and the queue of ten sources of 3 Mbit/s adds some milliseconds. A train stretched by cross traffic
     // measures up to a tenth less.
@@ -123,7 +123,7 @@ fn the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_the
 }
 
 #[test]
-fn sobas_of_the_paper_does_not_take_renos_climb_after_a_loss_for_saturation() {
+fn the_papers_sobas_does_not_mistake_renos_climb_for_saturation() {
     // Slow start overflows a tenth of a BDP. Reno then climbs by half a segment of 450 per RTT of 180 ms, for about 100 s. With
     // the paper's five seconds the climb would end at once, at 7.2 of 20 Mbit/s.
     let path = r#"

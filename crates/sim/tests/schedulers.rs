@@ -52,13 +52,13 @@ fn does_what_the_obvious_one_does(
 
 proptest! {
     #[test]
-    fn the_quad_heap_gives_back_what_the_obvious_heap_does(steps in steps()) {
+    fn the_quad_heap_matches_the_reference_heap(steps in steps()) {
         does_what_the_obvious_one_does(QuadHeap::default(), steps, 1)?;
     }
 
     /// Covers times within a slot and times beyond both rings: 50 x 2^36 ns against 2^24 slots.
     #[test]
-    fn the_wheel_gives_back_what_the_obvious_heap_does(
+    fn the_wheel_matches_the_reference_heap(
         steps in steps(),
         scale in 0u32..37,
         gap in 1u64..5_000,
@@ -70,7 +70,7 @@ proptest! {
 
 /// Slots of 1 ns, 4096 to a ring: those from 8192 on are one slot of the outer ring.
 #[test]
-fn what_the_outer_round_held_is_told_once_when_it_comes_near() {
+fn outer_ring_events_are_reported_once_when_they_come_near() {
     let mut wheel = Wheel::new(Duration::from_nanos(1));
     wheel.push(Key::new(Time::from_nanos(1), 0, 0));
     for event in 1..100 {
@@ -86,7 +86,7 @@ fn what_the_outer_round_held_is_told_once_when_it_comes_near() {
 }
 
 #[test]
-fn keys_tell_what_they_were_made_of() {
+fn keys_return_their_time_and_event_and_are_ordered() {
     let key = Key::new(Time::from_nanos(7), 3, 9);
     assert_eq!((key.at(), key.event()), (Time::from_nanos(7), 9));
     assert!(key < Key::new(Time::from_nanos(7), 4, 0));

@@ -66,7 +66,7 @@ fn lossy(choice: CongestionChoice, overrides: &[&str]) -> Outcome {
 }
 
 #[test]
-fn a_sender_of_linux_flavour_takes_the_congestion_control_it_is_asked_for() {
+fn a_linux_sender_switches_to_the_requested_congestion_control() {
     let goodput = |choice| lossy(choice, &[]).transfers[0].goodput_bps / 1e6;
     // Mathis et al. 1997, windows growing by packets: 1448 B / 40 ms x sqrt(3 / (2 x 1 %)) are 3.5 Mbit/s for Reno and, at
     // such a short RTT, for CUBIC. BBR ignores the losses.
@@ -121,7 +121,7 @@ impl Controller for Overheard {
 }
 
 #[test]
-fn rledbat_and_sobas_live_hear_of_losses_in_the_simulator() {
+fn the_simulator_reports_losses_to_rledbat_and_sobas_live() {
     for sizing in [Sizing::Rledbat, Sizing::SobasLive] {
         let simulate = |loss: &str| {
             let out_of_order = Arc::new(AtomicU64::new(0));
@@ -203,7 +203,7 @@ impl Controller for Reports {
 }
 
 #[test]
-fn a_sender_that_keeps_its_congestion_control_has_no_event_of_a_switch() {
+fn a_sender_that_keeps_its_congestion_control_logs_no_switch() {
     let events = |overrides: &[&str]| {
         let outcome = steered(overrides, Box::new(|_| Box::new(Reports::default())));
         outcome.transfers[0].events.len()

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_fluctuates_and_brings_less_lowers_it_to_fifteen_sixteenths_of_what_was_reached()
+    fn a_fluctuating_window_lowers_maxwnd_to_15_16ths_unless_the_rate_rose()
      {
         let mut now = Time::ZERO;
         let mut limit = MaxWindow::new(MSS, MSS * 1000);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_window_raises_it_by_a_segment_until_just_below_the_last_overshoot() {
+    fn a_steady_window_raises_maxwnd_by_segments_up_to_the_last_overshoot() {
         let mut now = Time::ZERO;
         let mut limit = MaxWindow::new(MSS, MSS * 1000);
         pass(&mut limit, &mut now, [640, 320]);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_overshoot_the_hosts_limit_stays() {
+    fn without_an_overshoot_the_hosts_limit_applies() {
         let mut now = Time::ZERO;
         let mut limit = MaxWindow::new(MSS, MSS * 500);
         for _ in 0..10 {

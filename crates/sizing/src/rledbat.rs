@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_background_transfer_yields_to_more_than_half_of_the_queue_that_lost_packets() {
+    fn a_background_transfer_yields_when_the_queue_exceeds_half_of_its_max() {
         // 30 of 40 ms are more than half of the full queue and less than RFC 9840's 60 ms. The background target shrinks the
         // window to two segments; the standard target does not.
         assert_eq!(after_a_loss(Rledbat::background, 70), RLEDBAT_MIN_SEGMENTS);

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_modest_leave_goes_to_the_others() {
+    fn capacity_left_by_small_demands_goes_to_larger_ones() {
         // 100: the first wants 10, which leaves 90 for two: 45 each.
         assert_eq!(max_min(Bytes::new(100), &bytes(&[10, 80, 200])), bytes(&[10, 45, 45]));
         assert_eq!(max_min(Bytes::new(100), &bytes(&[10, 20])), bytes(&[10, 20]));
@@ -47,7 +47,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_overspent_or_wasted_and_nobody_envies(
+        fn max_min_shares_are_feasible_efficient_and_envy_free(
             total in 0_u64..1_000_000,
             demands in prop::collection::vec(0_u64..500_000, 0..20),
         ) {

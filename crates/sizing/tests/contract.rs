@@ -54,7 +54,7 @@ keeps_its_contract! {
 }
 
 #[test]
-fn kernel_asks_for_nothing() {
+fn kernel_requests_nothing() {
     // A connection with data, elapsed time and an end.
     let script = [1, 20, 200, 0, 0, 0, 20, 100, 7];
     for means in MEANS {

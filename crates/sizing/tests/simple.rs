@@ -62,18 +62,18 @@ fn kernel_touches_nothing() {
 }
 
 #[test]
-fn max_opens_the_window() {
+fn max_sets_no_limit() {
     assert_eq!(first_window("max"), Some(None));
 }
 
 #[test]
-fn fixed_holds_what_was_written_in_bytes_or_packets_on_the_wire() {
+fn fixed_holds_the_given_window_in_bytes_or_packets() {
     assert_eq!(first_window("fixed:450kB"), Some(Some(Bytes::new(450_000))));
     assert_eq!(first_window("fixed:450pkt"), Some(Some(Bytes::new(450_000))));
 }
 
 #[test]
-fn the_six_definitions_are_the_papers_products() {
+fn the_six_definitions_match_the_papers_products() {
     // C T_m = 50e6 * 0.1 / 8 = 625,000; C T_e = 637,500; A T_m = 187,500;
     // A T_e = 191,250 (the paper's "191pkts"); BTC T_a = 12e6 * 0.15 / 8 = 225,000; no limit.
     let windows: Vec<_> = BdpDefinition::ALL.iter().map(|d| first_window(d.name())).collect();
@@ -127,7 +127,7 @@ fn a_limit_is_recorded_as_an_event_with_its_time() {
 }
 
 #[test]
-fn a_missing_quantity_is_named_with_its_origin() {
+fn the_error_for_a_missing_quantity_names_its_source() {
     let structure = KnownPath::new(path().rate, path().rtt);
     assert_eq!(
         error("bdp3", Some(structure)),
@@ -153,7 +153,7 @@ fn a_missing_quantity_is_named_with_its_origin() {
 }
 
 #[test]
-fn what_is_no_sizing_is_refused_with_what_is() {
+fn an_unknown_sizing_is_rejected_with_the_known_ones() {
     for text in ["", "bdp0", "bdp7", "BDP1", "fixed", "sobas:fast", "linux6.15", "kernel "] {
         let message = text.parse::<Sizing>().unwrap_err().to_string();
         assert!(message.contains(&format!("\"{text}\"")), "{message}");
@@ -162,7 +162,7 @@ fn what_is_no_sizing_is_refused_with_what_is() {
 }
 
 #[test]
-fn a_fixed_size_that_is_none_is_refused() {
+fn an_invalid_fixed_size_is_rejected() {
     for text in ["fixed:", "fixed:450", "fixed:1.5pkt", "fixed:-1kB", "fixed:450kbit"] {
         let e = text.parse::<Sizing>().unwrap_err();
         assert!(matches!(e, SizingError::Size(_)), "{text}: {e}");
@@ -173,7 +173,7 @@ fn a_fixed_size_that_is_none_is_refused() {
 }
 
 #[test]
-fn kernel_versions_choose_their_rule() {
+fn each_kernel_version_selects_its_rule() {
     for (text, rule) in [
         ("linux:4.4", LinuxRule::UpTo6_15),
         ("linux:6.15", LinuxRule::UpTo6_15),
@@ -216,12 +216,12 @@ fn any_sizing() -> impl Strategy<Value = Sizing> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(sizing in any_sizing()) {
+    fn a_printed_sizing_parses_back_unchanged(sizing in any_sizing()) {
         prop_assert_eq!(sizing.to_string().parse(), Ok(sizing));
     }
 
     #[test]
-    fn no_text_panics_and_every_error_is_one_line(text in "\\PC*") {
+    fn parsing_never_panics_and_every_error_is_one_line(text in "\\PC*") {
         if let Err(e) = text.parse::<Sizing>() {
             prop_assert!(!e.to_string().contains('\n'));
         }
@@ -234,14 +234,14 @@ proptest! {
     }
 
     #[test]
-    fn no_argument_panics(argument in "\\PC*") {
+    fn no_argument_causes_a_panic(argument in "\\PC*") {
         let _ = format!("fixed:{argument}").parse::<Sizing>();
         let _ = format!("linux:{argument}").parse::<Sizing>();
     }
 }
 
 #[test]
-fn a_path_that_others_fill_still_gets_one_segment() {
+fn a_path_full_of_cross_traffic_still_gets_one_segment() {
     // A = 0 and BTC = 0, so that A x T_m, A x T_e and BTC x T_a are zero.
     let nothing = Some(Rate::ZERO);
     let full = KnownPath { available: nothing, bulk_capacity: nothing, ..path() };

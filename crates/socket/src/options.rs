@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sizing_is_read_back_as_written() {
+    fn a_printed_sizing_parses_back() {
         let names = "sobas:live less-than-best-effort drs heffner heffner:twice fixed:300kB kernel";
         for name in names.split(' ') {
             assert_eq!(name.parse::<SocketSizing>().unwrap().to_string(), name);

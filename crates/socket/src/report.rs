@@ -96,7 +96,7 @@ mod tests {
 
     /// 425,984 B / 2 = 212,992 B in 100 ms are 17.04 Mbit/s.
     #[test]
-    fn a_locked_buffer_bounds_the_rate_by_half_of_itself_per_round_trip() {
+    fn a_locked_buffer_limits_the_rate_to_half_its_size_per_rtt() {
         let off = Autotuning::Off { buffer: Bytes::new(425_984) };
         let rtt = Duration::from_millis(100);
         let max = off.max_rate(rtt).map(|rate| rate.bits_per_second());

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_socket_has_its_turn_and_a_removed_one_has_none() {
+    fn sockets_are_polled_in_turn_until_removed() {
         let mut queue = RestingQueue::default();
         let sampling = (Duration::from_millis(50), 2);
         assert_eq!((queue.due(), queue.poll(Time::ZERO, sampling)), (None, Vec::new()));

@@ -51,7 +51,7 @@ fn poll_until(pool: &Pool, what: &str, mut is_done: impl FnMut() -> bool) {
 }
 
 #[test]
-fn a_limit_is_set_once_data_flow_and_lifted_by_dropping_the_handle() {
+fn a_limit_is_set_when_data_flows_and_removed_with_its_handle() {
     let pool = Pool::new().unwrap();
     let (mut sender, mut receiver) = pair();
     let before = clamp(&receiver);
@@ -70,7 +70,7 @@ fn a_limit_is_set_once_data_flow_and_lifted_by_dropping_the_handle() {
 }
 
 #[test]
-fn a_program_s_own_clamp_is_never_loosened_and_comes_back() {
+fn a_programs_clamp_is_tightened_and_restored_on_detach() {
     let pool = Pool::new().unwrap();
     // Four of loopback's usual segments would exceed the window that the kernel gives by itself.
     let (mut sender, mut receiver) = pair_with_segments(1400);
@@ -103,7 +103,7 @@ fn only_a_tcp_connection_can_be_attached_and_only_once() {
 }
 
 #[test]
-fn a_socket_that_another_thread_closes_gives_errors_and_no_more() {
+fn a_socket_closed_by_another_thread_only_returns_errors() {
     let pool = Pool::new().unwrap();
     let (sender, receiver) = pair();
     let sized = pool.attach(&receiver, fixed(100_000)).unwrap();
@@ -115,7 +115,7 @@ fn a_socket_that_another_thread_closes_gives_errors_and_no_more() {
 }
 
 #[test]
-fn no_limit_reaches_the_socket_that_got_the_number_of_one_that_was_closed() {
+fn a_reused_descriptor_does_not_inherit_the_limit() {
     let pool = Pool::new().unwrap();
     let (_peer, first) = pair();
     let (_other_peer, second) = pair();
@@ -141,7 +141,7 @@ fn a_socket_may_be_attached_before_it_connects() {
 }
 
 #[test]
-fn a_buffer_that_the_program_set_is_reported_and_unlocked_if_that_is_allowed() {
+fn a_locked_buffer_is_reported_and_unlocked_if_allowed() {
     let pool = Pool::new().unwrap();
     let (_peer, stream) = pair();
     let buffer = options::set_receive_buffer(&stream, Bytes::new(100_000)).unwrap();
@@ -160,7 +160,7 @@ fn a_buffer_that_the_program_set_is_reported_and_unlocked_if_that_is_allowed() {
 }
 
 #[test]
-fn an_observer_hears_that_a_limit_was_set_and_that_the_connection_ended() {
+fn an_observer_receives_the_limit_and_the_end_of_the_connection() {
     let pool = Pool::new().unwrap();
     let (mut sender, mut receiver) = pair();
     let (told, heard) = mpsc::channel();
@@ -210,7 +210,7 @@ fn the_memory_budget_bounds_the_sum_of_all_windows() {
 
 /// A program may free its observer's state once it has detached the socket.
 #[test]
-fn no_observer_is_called_once_its_socket_is_detached() {
+fn an_observer_is_never_called_after_detach() {
     let pool = Pool::new().unwrap();
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -247,7 +247,7 @@ fn no_observer_is_called_once_its_socket_is_detached() {
 }
 
 #[test]
-fn an_observer_may_detach_a_socket_itself() {
+fn an_observer_may_detach_its_socket() {
     let pool = Pool::new().unwrap();
     let (mut sender, mut receiver) = pair();
     let own: Arc<Mutex<Option<SizedSocket>>> = Arc::default();
@@ -263,7 +263,7 @@ fn an_observer_may_detach_a_socket_itself() {
 }
 
 #[test]
-fn a_time_that_goes_back_does_no_harm() {
+fn polling_with_an_earlier_time_is_harmless() {
     let pool = Pool::new().unwrap();
     let (mut sender, mut receiver) = pair();
     let sized = pool.attach(&receiver, Options::default()).unwrap();
@@ -275,7 +275,7 @@ fn a_time_that_goes_back_does_no_harm() {
 
 /// With Docker's default seccomp profile.
 #[test]
-fn all_of_this_holds_in_a_container() {
+fn the_other_tests_pass_in_a_container() {
     let this = std::env::current_exe().unwrap();
     let (calls, refused) = (&FORBIDDEN_IN_CONTAINERS, rustix::io::Errno::PERM.raw_os_error());
     let Some(mut rest) = forbidding(calls, refused, this.to_str().unwrap()) else { return };

@@ -39,7 +39,7 @@ fn answers(sized: &SizedSocket) -> bool {
 }
 
 #[test]
-fn garbage_is_no_invitation_and_says_so() {
+fn garbage_is_rejected_as_an_invitation() {
     let (near, _far) = pair();
     let (_, invitation) = BothEnds::invite(&near).unwrap();
     for cut in 0..invitation.len() {
@@ -51,7 +51,7 @@ fn garbage_is_no_invitation_and_says_so() {
 }
 
 #[test]
-fn a_socket_without_a_peer_invites_nobody_and_a_part_serves_one_socket() {
+fn an_invitation_needs_a_connected_socket_and_serves_only_one() {
     let unconnected =
         socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     assert!(matches!(BothEnds::invite(&unconnected), Err(AttachError::NotConnected)));
@@ -65,7 +65,7 @@ fn a_socket_without_a_peer_invites_nobody_and_a_part_serves_one_socket() {
 }
 
 #[test]
-fn the_ends_hear_one_another_whoever_invites_and_whoever_sends() {
+fn both_ends_exchange_probes_whichever_end_sends() {
     for inviter_sends in [true, false] {
         let (mut near, mut far) = pair_with_segments(1460);
         let (host, invitation) = BothEnds::invite(&near).unwrap();
@@ -83,7 +83,7 @@ fn the_ends_hear_one_another_whoever_invites_and_whoever_sends() {
 }
 
 #[test]
-fn a_peer_that_does_not_join_leaves_the_socket_to_one_end() {
+fn a_host_whose_peer_does_not_join_falls_back_to_one_end() {
     let (mut near, mut far) = pair_with_segments(1460);
     let (both_ends, _) = BothEnds::invite(&far).unwrap();
     let sized = SizedSocket::attach(&far, with(both_ends)).unwrap();
@@ -98,7 +98,7 @@ fn a_peer_that_does_not_join_leaves_the_socket_to_one_end() {
 }
 
 #[test]
-fn a_guest_whose_host_is_gone_goes_on_with_one_end() {
+fn a_guest_without_its_host_falls_back_to_one_end() {
     let (mut near, mut far) = pair_with_segments(1460);
     let (host, invitation) = BothEnds::invite(&near).unwrap();
     drop(host);
@@ -110,7 +110,7 @@ fn a_guest_whose_host_is_gone_goes_on_with_one_end() {
 }
 
 #[test]
-fn a_peer_that_dies_costs_nothing_but_its_answers() {
+fn a_peer_that_detaches_or_dies_does_no_harm() {
     let (mut near, mut far) = pair_with_segments(1460);
     let (host, invitation) = BothEnds::invite(&near).unwrap();
     let host = SizedSocket::attach(&near, with(host)).unwrap();
@@ -156,7 +156,7 @@ impl KeyHolder {
 }
 
 #[test]
-fn who_knows_the_key_at_another_address_than_the_peers_gets_nothing() {
+fn a_key_holder_at_another_address_gets_no_answer() {
     let (mut near, mut far) = pair_with_segments(1460);
     let (host, invitation) = BothEnds::invite(&near).unwrap();
     let sized = SizedSocket::attach(&near, with(host)).unwrap();
@@ -174,7 +174,7 @@ fn who_knows_the_key_at_another_address_than_the_peers_gets_nothing() {
 }
 
 #[test]
-fn a_hostile_receiver_gets_trains_within_their_budget_and_slows_only_itself() {
+fn a_hostile_receiver_gets_trains_only_within_the_budget() {
     let (mut near, mut far) = pair_with_segments(1460);
     let (host, invitation) = BothEnds::invite(&near).unwrap();
     let sized = SizedSocket::attach(&near, with(host)).unwrap();

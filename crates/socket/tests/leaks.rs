@@ -21,7 +21,7 @@ fn resident() -> u64 {
 }
 
 #[test]
-fn attaching_and_detaching_leaves_neither_descriptors_nor_memory_behind() {
+fn attaching_and_detaching_leaks_no_descriptors_or_memory() {
     let pool = Pool::new().unwrap();
     let (_peer, stream) = pair();
     let cycle = |n| {

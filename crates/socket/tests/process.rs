@@ -18,7 +18,7 @@ fn threads() -> Vec<PathBuf> {
 }
 
 #[test]
-fn hundreds_of_sockets_are_served_by_one_thread() {
+fn one_thread_serves_hundreds_of_sockets() {
     let pairs: Vec<_> = (0..400).map(|_| pair()).collect();
     let attach = |(near, _): &(_, _)| SizedSocket::attach(near, Options::default()).unwrap();
     let sized: Vec<_> = pairs.iter().map(attach).collect();
@@ -28,7 +28,7 @@ fn hundreds_of_sockets_are_served_by_one_thread() {
 }
 
 #[test]
-fn no_handler_of_a_signal_runs_on_the_thread_of_the_library() {
+fn the_library_thread_blocks_signals() {
     let (near, _far) = pair();
     let _sized = SizedSocket::attach(&near, Options::default()).unwrap();
     let status = std::fs::read_to_string(threads()[0].join("status")).unwrap();
@@ -41,7 +41,7 @@ fn no_handler_of_a_signal_runs_on_the_thread_of_the_library() {
 }
 
 #[test]
-fn an_observer_that_panics_stops_no_sizing() {
+fn a_panicking_observer_does_not_stop_sizing() {
     let (mut sender, mut receiver) = pair();
     let sizing = sweetspot_socket::SocketSizing::Fixed(sweetspot_units::Bytes::new(300_000));
     let observer: sweetspot_socket::Observer = std::sync::Arc::new(|_: &_| panic!("an observer"));

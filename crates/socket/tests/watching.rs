@@ -37,7 +37,7 @@ fn is_active(sized: &SizedSocket) -> bool {
 }
 
 #[test]
-fn one_poll_notices_the_first_data_of_every_active_socket_among_hundreds() {
+fn one_poll_detects_new_data_on_every_active_socket_among_hundreds() {
     let pool = Pool::new().unwrap();
     let mut pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
     let sized: Vec<_> = pairs.iter().map(|(_, near)| attach(&pool, near)).collect();
@@ -63,7 +63,7 @@ fn one_poll_notices_the_first_data_of_every_active_socket_among_hundreds() {
 }
 
 #[test]
-fn an_upload_that_fills_its_buffer_is_noticed() {
+fn an_upload_that_fills_its_buffer_is_detected() {
     let pool = Pool::new().unwrap();
     let pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
     let sized: Vec<_> = pairs.iter().map(|(near, _)| attach(&pool, near)).collect();
@@ -78,7 +78,7 @@ fn an_upload_that_fills_its_buffer_is_noticed() {
 }
 
 #[test]
-fn a_socket_that_only_a_copy_keeps_open_is_over_and_hides_no_other() {
+fn a_closed_socket_with_a_duplicate_is_gone_and_hides_no_other() {
     let pool = Pool::new().unwrap();
     let (mut peer, first) = pair();
     let gone = attach(&pool, &first);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_one_to_hundred_is_fifty() {
+    fn the_median_of_1_to_100_is_50() {
         let mut h = Histogram::<5>::default();
         (1..=100).for_each(|n| h.add(n, 1));
         // The bin of 50 contains only 50 (32 to 63 have one bin each).
@@ -169,7 +169,7 @@ mod tests {
 
     /// 80,000 is between 79,872 and 81,920; the middle of that bin is another number.
     #[test]
-    fn no_quantile_lies_outside_of_what_was_counted() {
+    fn no_quantile_lies_outside_the_recorded_values() {
         let mut histogram = Histogram::<5>::default();
         histogram.add(80_000, 3);
         assert_eq!(histogram.quantile(0.5), Some(80_000));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_a_uniform_spread_are_where_they_should_be() {
+    fn quantiles_of_a_uniform_distribution_are_accurate() {
         let mut histogram = Histogram::<7>::default();
         (1..=1000).for_each(|ms| histogram.add(ms * 1_000_000, 1));
         // The 990th of 1 ... 1000 ms is 990 ms.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_with_room_never_needs_more() {
+    fn a_preallocated_histogram_never_reallocates() {
         let mut histogram = Histogram::<4>::with_room();
         let room = histogram.bins.capacity();
         let numbers =
@@ -215,7 +215,7 @@ mod tests {
 
         /// Compares with sorting and picking.
         #[test]
-        fn quantiles_are_those_of_the_sorted_numbers(
+        fn quantiles_match_those_of_the_sorted_values(
             values in proptest::collection::vec(10_000u64..10_000_000_000, 1..200),
             cut in 0usize..200,
         ) {

@@ -103,7 +103,7 @@ mod tests {
 
     /// y = x^2 at x = 2 to 5: slope 7, residuals 1, -1, -1, 1.
     #[test]
-    fn sums_of_a_part_give_its_line() {
+    fn partial_sums_give_the_line_through_their_points() {
         let upto = |end: i32| {
             let xs = (0..end).map(f64::from);
             xs.fold(LineSums::default(), |sums, x| sums.and(x, x * x))
@@ -118,7 +118,7 @@ mod tests {
     /// (1, 1), (2, 2), (3, 2), (4, 3): mean 2.5, squares 5, residuals -0.1, 0.3, -0.3, 0.1. Their squares are 0.2, of two degrees
     /// of freedom; 0.1 (1/4 + 2.5^2 / 5) = 0.15 is the variance, and t is 4.303.
     #[test]
-    fn the_interval_of_an_intercept_is_students() {
+    fn the_intercepts_interval_uses_students_t() {
         let points = [(1.0, 1.0, 2.0), (2.0, 2.0, 2.0), (3.0, 2.0, 2.0), (4.0, 3.0, 2.0)];
         let half = |points: &[_]| Line::weighted(points).unwrap().intercept_half(points);
         let due = 4.303 * libm::sqrt(0.15);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_through_points_of_a_line_is_that_line() {
+    fn a_fit_through_collinear_points_recovers_their_line() {
         let points: Vec<_> =
             (0..9).map(|x| (f64::from(x), 3.0 - 0.5 * f64::from(x), 1.0 + f64::from(x))).collect();
         let line = Line::weighted(&points).unwrap();
@@ -137,7 +137,7 @@ mod tests {
 
     /// The mean of three equal numbers may differ from them in the last bit, as for 0.1.
     #[test]
-    fn points_above_each_other_have_no_line() {
+    fn points_with_equal_x_have_no_line() {
         assert_eq!(Line::through(&[(0.1, 1.0), (0.1, 2.0), (0.1, 3.0)]), None);
         assert_eq!(Line::through(&[]), None);
     }

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_of_two() {
+    fn bisection_finds_the_square_root_of_two() {
         let root = between(1.0, 2.0, |x| x * x < 2.0);
         assert!((root - core::f64::consts::SQRT_2).abs() < 1e-15);
         // Falling functions work, too.
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn no_root_is_none() {
+    fn a_function_without_a_root_gives_none() {
         assert_eq!(beyond(0.0, 1e18, |_| true), None);
     }
 }

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_students() {
+    fn the_interval_uses_students_t() {
         // Mean 3, s^2 = (4+1+0+1+4)/4 = 2.5, standard error sqrt(2.5/5) = 0.70711,
         // t(0.975, 4) = 2.77645: 1.96325.
         let (mean, half) = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("there are values");
@@ -71,7 +71,7 @@ mod tests {
 
     /// Wilson's interval for 0 of 100: from 0 to z^2 / (n + z^2) = 3.84 / 103.84 = 0.037.
     #[test]
-    fn nothing_seen_in_a_hundred_leaves_up_to_four_in_a_hundred() {
+    fn zero_of_a_hundred_gives_an_interval_up_to_four_percent() {
         let (low, high) = wilson(0, 100);
         assert_eq!(low, 0.0);
         assert!((high - 0.037).abs() < 0.0005, "{high}");

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_by_hand() {
+    fn quantiles_match_a_hand_calculation() {
         let values = [4.0, 1.0, 3.0, 2.0];
         assert_eq!(quantile(&values, 0.0), Some(1.0));
         assert_eq!(quantile(&values, 0.5), Some(2.5));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_eleven_samples_are_the_samples() {
+    fn deciles_of_eleven_samples_are_the_samples() {
         let samples: Sorted = (0..11).rev().map(f64::from).collect();
         assert_eq!(samples.quantile(0.5), Some(5.0));
         assert_eq!(samples.quantile(0.9), Some(9.0));
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_ends_with_all_samples() {
+    fn a_cumulative_distribution_ends_at_one() {
         let distribution = [3.0, 1.0].into_iter().collect::<Sorted>().distribution();
         assert_eq!(distribution, [(1.0, 0.5), (3.0, 1.0)]);
     }

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_the_printed_tables() {
+    fn quantiles_match_printed_tables() {
         // From any table of the two-sided t at 95 %: 12.706, 4.303, 2.776, 2.228, 2.042.
         let table = [(1.0, 12.7062), (2.0, 4.3027), (4.0, 2.7764), (10.0, 2.2281), (30.0, 2.0423)];
         for (degrees, t) in table {

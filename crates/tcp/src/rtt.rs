@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn first_sample_gives_three_times_the_round_trip() {
+    fn the_first_sample_sets_the_rto_to_three_rtts() {
         // RFC 6298 (2.2): RTO = R + 4 * R/2 = 3 R; 100 ms = 10 ticks -> 300 ms.
         let mut rtt = estimator();
         rtt.handle_timed(ms(100), ms(0));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn steady_samples_bring_the_timeout_down_to_the_least() {
+    fn steady_samples_lower_the_rto_to_its_minimum() {
         let mut rtt = estimator();
         for i in 0..50 {
             rtt.handle_timed(ms(100 * (i + 1)), ms(100 * i));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn each_expiry_doubles_the_timeout_up_to_a_minute() {
+    fn each_timeout_doubles_the_rto_up_to_a_minute() {
         let mut rtt = estimator();
         let mut expected = 3;
         for _ in 0..10 {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_that_begins_during_the_round_trip_counts() {
+    fn a_clock_tick_that_starts_during_the_rtt_counts() {
         // Sent 1 ms before a tick, acknowledged 1 ms after the next: 12 ms apart, 2 ticks.
         let mut rtt = estimator();
         rtt.handle_timed(ms(21), ms(9));

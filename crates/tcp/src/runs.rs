@@ -130,7 +130,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn runs_are_the_set_that_a_tree_of_numbers_is(
+        fn runs_behave_like_a_btree_set(
             steps in prop::collection::vec((0u64..60, 0u64..8, any::<bool>()), 1..60),
         ) {
             let (mut runs, mut oracle) = (Runs::default(), BTreeSet::new());

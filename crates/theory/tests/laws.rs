@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn a_flow_alone_gets_between_three_quarters_and_all(path in any_path()) {
+    fn a_lone_flow_gets_at_least_three_quarters_of_the_capacity(path in any_path()) {
         let share = congestion_limited(&path).as_f64() / path.capacity().as_f64();
         prop_assert!((0.75 - 1e-6..=1.0).contains(&share), "{share}");
     }
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn elephants_give_way_only_to_a_backlog(
+    fn elephants_yield_only_to_a_backlog(
         mbit in 1u64..10_000, share in 0.0f64..1.0, te in 1u64..500, tct in 1u64..500,
         buffer in 0u64..100_000_000, fraction in 0.001f64..1.0,
     ) {
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn no_buffer_beats_the_best(router in any_router(), ratio in 0.001f64..1000.0) {
+    fn no_buffer_size_beats_the_optimum(router in any_router(), ratio in 0.001f64..1000.0) {
         let rate = |b: f64| router.throughput(Packets::new(b).unwrap());
         if let Ok(found) = optimum(&router)
             && let Best::At(best) = found.best
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn memory_for_a_window_holds_it(window in 0u64..1 << 40, memory in 1u64..10_000, payload in 0u64..10_000) {
+    fn the_memory_for_a_window_sustains_it(window in 0u64..1 << 40, memory in 1u64..10_000, payload in 0u64..10_000) {
         for era in [Era::ThreeQuarters, Era::Half, Era::CautiousRatio, Era::Ratio] {
             let measured = ScalingRatio::measured(Bytes::new(payload), Bytes::new(memory)).ok();
             let window = Bytes::new(window);

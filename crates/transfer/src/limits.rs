@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_server_admits_never_takes_all_its_descriptors() {
+    fn admitted_connections_never_exhaust_the_servers_descriptors() {
         for descriptors in [256, 1024, 4096, 65_536, 1 << 30] {
             let Capacity { unauthenticated, sessions, connections, .. } = Capacity::of(descriptors);
             let taken = CONNECTION_DESCRIPTORS * (unauthenticated + connections)

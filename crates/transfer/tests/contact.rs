@@ -8,7 +8,7 @@ use sweetspot_transfer::{NullObserver, ReceiveOptions, Target, first_reachable, 
 use sweetspot_units::Duration;
 
 #[test]
-fn a_transfer_uses_the_connection_over_which_its_listener_answered() {
+fn a_transfer_uses_the_connection_that_its_listener_answered() {
     let listener = Listener::start();
     let directory = tempfile::tempdir().unwrap();
     let error = thread::scope(|scope| {

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_without_a_minimum_reports_none() {
+    fn an_upload_without_a_min_rtt_reports_none() {
         let (connection, _stream) = connection();
         let change = AppliedChange::Pace { from: None, to: None, kernel: None };
         assert_eq!(connection.upload_event(TuneEventKind::Advised, "", change).rtt.1, None);
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_paced_upload_has_its_pacing_rate_and_no_window() {
+    fn a_paced_uploads_end_event_has_a_pacing_rate_and_no_window() {
         let (mut connection, _stream) = connection();
         let now = Time::ZERO + Duration::from_secs(1);
         let rates = (Rate::ZERO, (Duration::ZERO, None));

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_published_last_is_handed_out() {
+    fn the_exporter_serves_the_published_metrics() {
         let at = served("watched 7\n");
         let answer = ask(at, &get(&at.to_string()));
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_web_page_whose_name_was_made_to_lead_here_gets_no_metrics() {
+    fn dns_rebinding_requests_get_no_metrics() {
         let at = served("secret 7\n");
         for (request, code) in [
             (get("evil.example"), "421"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_connects_and_says_nothing_keeps_nobody_waiting() {
+    fn silent_clients_block_no_other_request() {
         let at = served("watched 0\n");
         let connect = |count: usize| -> Vec<TcpStream> {
             (0..count).map(|_| TcpStream::connect(at).unwrap()).collect()

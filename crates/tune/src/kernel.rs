@@ -299,7 +299,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_over_stays_over_though_a_sample_from_before_is_read_later() {
+    fn an_ended_connection_stays_ended_despite_a_late_sample() {
         let mut known = Known::new(Time::ZERO, record(1, 1));
         known.hear(Time::ZERO, record(2, 2));
         assert!(!known.over);
@@ -309,7 +309,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_sample_of_a_connection_that_was_left_alone_leaves_no_trace() {
+    fn a_sample_of_an_unknown_connection_is_ignored() {
         let mut known = BTreeMap::new();
         assert!(hear(&mut known, Time::ZERO, record(1, 1)));
         assert!(hear(&mut known, Time::ZERO, record(2, 2)));

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guardian_knows_what_was_taken_and_not_released() {
+    fn the_guardian_knows_every_unreleased_lease() {
         let mut held = HeldLeases::default();
         held.note("+ window:9000:-:-:-:- 10 99 1234 77");
         held.note("+ window:9000:-:-:-:- 10 99 1235 78");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_applied_limit_is_read_as_it_was_written() {
+    fn an_applied_limit_round_trips() {
         let some = Some(Rate::from_mbit_per_second(95));
         for applied in [
             own("-:-:-:-:-"),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_held_from_its_line_until_its_release() {
+    fn a_window_lease_lasts_until_its_release_line() {
         let held = |lines: &str| {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(lines.as_bytes()).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_short_is_no_lease() {
+    fn a_malformed_line_is_not_a_lease() {
         let mut held = HeldLeases::default();
         let lines = [
             "",

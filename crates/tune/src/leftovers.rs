@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_empty_when_everything_is_released_and_gone_when_it_is_removed() {
+    fn releasing_everything_empties_a_record_and_removal_deletes_it() {
         let directory = tempfile::tempdir().unwrap();
         let mut record = Record::create_in(directory.path()).unwrap();
         let path = record.path.clone().unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_in_use_is_locked_and_two_have_two_names() {
+    fn a_record_in_use_is_locked_and_has_a_unique_name() {
         let directory = tempfile::tempdir().unwrap();
         let first = Record::create_in(directory.path()).unwrap();
         let second = Record::create_in(directory.path()).unwrap();

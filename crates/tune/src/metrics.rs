@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sample_follows_its_type() {
+    fn prometheus_samples_follow_their_type_lines() {
         let events = BTreeMap::from([(TuneEventKind::Held, 2)]);
         let rate = Rate::from_mbit_per_second(8);
         let peer = PeerSnapshot { watched: 3, rate, ..PeerSnapshot::default() };
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_and_the_alerts_ask_for_what_is_handed_out() {
+    fn the_dashboard_and_alerts_use_only_exported_metrics() {
         let handed_out = TunerSnapshot::default().prometheus();
         let known = metrics_in(&handed_out);
         for asks in [

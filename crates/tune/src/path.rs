@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_samples_of_connections_make_a_round_and_those_before_them_another() {
+    fn samples_are_grouped_into_rounds_from_the_latest_backwards() {
         let shown = [(1, vec!["a", "b", "c"]), (2, vec!["d"]), (3, vec!["e", "f"])];
         let rounds: Vec<_> = rounds(&shown).collect();
         let expected =

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_touched_is_followed_when_its_program_moves_it() {
+    fn only_a_tuned_socket_is_followed_to_another_descriptor() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let process = ProcessHandle::open(std::process::id()).unwrap();

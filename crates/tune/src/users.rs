@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_is_user_0_and_a_name_that_nobody_has_is_none() {
+    fn root_has_uid_0_and_an_unknown_name_has_none() {
         assert_eq!(uid_of("root"), Some(0));
         assert_eq!(uid_of("no-such-user"), None);
         assert_eq!(uid_of(""), None);

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_token_opens() {
+    fn only_the_complete_token_is_accepted() {
         let token = Token::new().unwrap();
         assert_eq!(token.to_string().len(), 32);
         assert_eq!(token.strip(&format!("/{token}/style.css")), Some("style.css"));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_only_resolve_here_are_refused() {
+    fn foreign_host_names_and_ports_are_rejected() {
         assert!(is_own_host("127.0.0.1:8000", 8000) && is_own_host("localhost:8000", 8000));
         for host in
             ["evil.example:8000", "127.0.0.1", "127.0.0.1:80", "", ":8000", "127.0.0.1.evil:8000"]

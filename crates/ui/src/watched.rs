@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_come_once_and_whole_and_again_when_the_file_is_begun_anew() {
+    fn complete_lines_are_read_once_and_again_after_truncation() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("series.jsonl");
         let watched = WatchedFile::new(&path);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_holds_nothing_up() {
+    fn an_endless_line_is_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("endless");
         fs::write(&path, vec![b'x'; MAX_READ_BYTES as usize + 5]).unwrap();

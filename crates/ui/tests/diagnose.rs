@@ -68,7 +68,7 @@ fn natively(capture: &[u8]) -> Tested<[String; 2]> {
 }
 
 #[test]
-fn a_chosen_capture_gets_the_programs_verdict_and_its_graph() -> Tested {
+fn a_chosen_capture_gets_the_native_verdict_and_a_graph() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
     // Larger than several pieces of 4 MiB.
@@ -128,7 +128,7 @@ fn a_dropped_capture_may_be_compressed() -> Tested {
 }
 
 #[test]
-fn a_paste_gets_the_programs_verdict_and_a_wrong_one_its_reason() -> Tested {
+fn a_paste_gets_the_native_verdict_or_error() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
     paste(&mut browser, PASTE)?;
@@ -146,7 +146,7 @@ fn a_paste_gets_the_programs_verdict_and_a_wrong_one_its_reason() -> Tested {
 }
 
 #[test]
-fn the_page_has_no_right_over_its_server_and_connects_to_nothing() -> Tested {
+fn the_page_is_sandboxed_and_cannot_connect_to_its_server() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = open(&mut browser)?;
     assert_eq!(browser.value("self.origin")?, json!("null"));
@@ -159,7 +159,7 @@ fn the_page_has_no_right_over_its_server_and_connects_to_nothing() -> Tested {
 }
 
 #[test]
-fn the_page_works_from_a_disk_and_can_be_read_on_a_phone() -> Tested {
+fn the_page_works_from_disk_and_is_readable_on_a_phone() -> Tested {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let page = directory.path().join("diagnose.html");

@@ -30,7 +30,7 @@ fn list(browser: &mut Browser, of: &str) -> Tested<Vec<String>> {
 
 /// The journal has three runs of a sweep and then three of the eight of another, which also uses one of the first's.
 #[test]
-fn only_the_runs_of_the_last_sweep_are_shown_each_with_its_values() -> Tested {
+fn only_runs_of_the_last_sweep_are_shown_with_their_values() -> Tested {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -86,7 +86,7 @@ fn only_the_runs_of_the_last_sweep_are_shown_each_with_its_values() -> Tested {
 
 /// Only a build with WebAssembly can diagnose: others neither link to that page nor ask for a capture on it.
 #[test]
-fn the_diagnosis_is_offered_where_it_works_and_leads_back() -> Tested {
+fn the_diagnosis_is_offered_only_if_it_works_and_links_back() -> Tested {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());

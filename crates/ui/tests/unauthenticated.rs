@@ -46,7 +46,7 @@ fn code(answer: &str) -> &str {
 }
 
 #[test]
-fn the_token_opens_and_nothing_else_does() -> Tested {
+fn only_the_token_grants_access() -> Tested {
     let page = page(Vec::new());
     let whole = page.own("")?;
     assert_eq!(code(&whole), "200");
@@ -63,7 +63,7 @@ fn the_token_opens_and_nothing_else_does() -> Tested {
 }
 
 #[test]
-fn a_name_that_was_made_to_lead_here_is_refused_even_with_the_token() -> Tested {
+fn dns_rebinding_is_rejected_even_with_the_token() -> Tested {
     let page = page(Vec::new());
     let token = &page.token;
     let rebound = format!("GET /{token}/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
@@ -72,7 +72,7 @@ fn a_name_that_was_made_to_lead_here_is_refused_even_with_the_token() -> Tested 
 }
 
 #[test]
-fn what_is_no_request_is_told_so_and_the_next_one_is_answered() -> Tested {
+fn an_invalid_request_gets_an_error_and_the_next_one_is_answered() -> Tested {
     let page = page(Vec::new());
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(20_000));
     let large =
@@ -94,7 +94,7 @@ fn what_is_no_request_is_told_so_and_the_next_one_is_answered() -> Tested {
 }
 
 #[test]
-fn whoever_says_nothing_holds_nobody_up() -> Tested {
+fn silent_clients_do_not_block_others() -> Tested {
     let page = page(Vec::new());
     let silent: Vec<TcpStream> = (0..20).map(|_| page.connect()).collect::<Result<_, _>>()?;
     let mut slow = page.connect()?;
@@ -117,7 +117,7 @@ fn whoever_says_nothing_holds_nobody_up() -> Tested {
 }
 
 #[test]
-fn a_question_is_answered_by_the_servers_own_simulator_too() -> Tested {
+fn the_server_also_answers_questions_with_its_simulator() -> Tested {
     let page = page(Vec::new());
     let ask = |body: &str| {
         let (token, host, length) = (&page.token, &page.host, body.len());
@@ -141,7 +141,7 @@ fn a_question_is_answered_by_the_servers_own_simulator_too() -> Tested {
 }
 
 #[test]
-fn a_file_that_grows_is_handed_out_from_where_it_was_left() -> Tested {
+fn a_growing_file_is_served_from_the_requested_offset() -> Tested {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("series.jsonl");
     let page = page(vec![WatchedFile::new(&path)]);

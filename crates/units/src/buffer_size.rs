@@ -44,7 +44,7 @@ mod tests {
     use crate::Bytes;
 
     #[test]
-    fn a_product_is_that_of_its_path() {
+    fn a_buffer_in_bdps_depends_on_its_path() {
         let on = |text: &str| -> Volume {
             let size: BufferSize = text.parse().unwrap();
             size.on(Rate::from_mbit_per_second(100), Duration::from_millis(40))
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_buffer_is_said_with_examples() {
+    fn the_error_for_an_invalid_buffer_shows_examples() {
         let error = "1bpd".parse::<BufferSize>().expect_err("it is no unit").to_string();
         assert!(error.contains("1bdp"), "{error}");
     }

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_to_divide_agree_where_they_meet() {
+    fn narrow_and_wide_division_agree_at_the_boundary() {
         // 2^32 x 2^32 = 2^64 is the smallest product that does not fit into 64 bits.
         let half = 1_u64 << 32;
         assert_eq!(times_over(half, half - 1, half), half - 1);
@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_the_largest_there_is() {
+    fn overflowing_results_saturate() {
         assert_eq!(times_over(u64::MAX, 2, 1), u64::MAX);
         assert_eq!(times_over(u64::MAX, u64::MAX, u64::MAX), u64::MAX);
     }

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_that_rounds_up_to_another_digit_has_no_more_digits_than_asked_for() {
+    fn rounding_up_to_a_new_digit_keeps_the_requested_precision() {
         let three = |number| Significant::<3>(number).to_string();
         assert_eq!([9.996, 99.96, 999.6].map(three), ["10", "100", "1000"]);
         assert_eq!([-9.996, -0.5, 0.0].map(three), ["-10", "-0.5", "0"]);

@@ -25,13 +25,13 @@ fn bytes_over_duration_is_rate() {
 }
 
 #[test]
-fn division_by_nothing_is_a_bound_and_not_a_panic() {
+fn division_by_zero_saturates() {
     assert_eq!(Bytes::new(1) / Rate::ZERO, Duration::MAX);
     assert_eq!(Bytes::new(1) / Duration::ZERO, Rate::MAX);
 }
 
 #[test]
-fn a_span_that_no_u64_of_nanoseconds_holds_is_the_longest() {
+fn a_duration_beyond_u64_nanoseconds_saturates() {
     // 2^64 ns are 18,446,744,073.7 s, or 1000 times as many milliseconds, or 10^6 times as many
     // microseconds.
     assert_eq!(Duration::from_secs(18_446_744_074), Duration::MAX);
@@ -50,7 +50,7 @@ fn a_kilobyte_is_1000_bytes_and_a_kibibyte_1024() {
 }
 
 #[test]
-fn a_number_without_a_unit_is_refused() {
+fn a_number_without_a_unit_is_rejected() {
     let e = "100".parse::<Rate>().unwrap_err().to_string();
     assert_eq!(
         e,
@@ -62,7 +62,7 @@ fn a_number_without_a_unit_is_refused() {
 }
 
 #[test]
-fn nothing_needs_no_unit() {
+fn zero_needs_no_unit() {
     assert_eq!("0".parse(), Ok(Rate::ZERO));
     assert_eq!("0".parse(), Ok(Bytes::ZERO));
     assert_eq!(" 0.0 ".parse(), Ok(Duration::ZERO));
@@ -72,7 +72,7 @@ fn nothing_needs_no_unit() {
 }
 
 #[test]
-fn rates_and_times_are_read_as_other_programs_write_them() {
+fn rates_and_times_accept_the_notation_of_other_programs() {
     let rate = |text: &str| text.parse::<Rate>().map(Rate::bits_per_second);
     for text in ["10G", "10Gbps", "10gbps", "10gbit", "10Gb/s", "10 Gbit", "10Gbit/s", "1.25GB/s"] {
         assert_eq!(rate(text), Ok(10_000_000_000), "{text}");
@@ -100,7 +100,7 @@ fn an_unknown_unit_is_named() {
 }
 
 #[test]
-fn where_bits_are_written_out_case_says_nothing() {
+fn case_does_not_matter_when_bits_are_spelled_out() {
     for text in ["10GBit/s", "10Gbit/s", "10 GBIT", "10gbit/s"] {
         assert_eq!(text.parse(), Ok(Rate::from_mbit_per_second(10_000)), "{text}");
     }
@@ -109,7 +109,7 @@ fn where_bits_are_written_out_case_says_nothing() {
 }
 
 #[test]
-fn garbage_is_an_error() {
+fn garbage_is_rejected() {
     for text in [
         "",
         " ",
@@ -129,7 +129,7 @@ fn garbage_is_an_error() {
 }
 
 #[test]
-fn exponents_and_fractions_are_numbers() {
+fn exponents_and_fractions_are_accepted() {
     assert_eq!("1.5ms".parse(), Ok(Duration::from_micros(1500)));
     assert_eq!("1e3B".parse(), Ok(Bytes::new(1000)));
     assert_eq!("1e-5".parse(), Ok(Probability::new(1e-5).unwrap()));
@@ -145,7 +145,7 @@ fn probabilities_stay_between_0_and_1() {
 
 /// 0.07 times 100 would be 7.000000000000001.
 #[test]
-fn a_probability_in_percent_has_the_digits_of_the_share() {
+fn a_percentage_prints_the_digits_of_its_share() {
     for (share, words) in
         [(0.07, "7 %"), (0.005, "0.5 %"), (1e-5, "0.001 %"), (0.0, "0 %"), (1.0, "100 %")]
     {
@@ -154,7 +154,7 @@ fn a_probability_in_percent_has_the_digits_of_the_share() {
 }
 
 #[test]
-fn volumes_keep_the_unit_they_were_written_in() {
+fn volumes_keep_their_written_unit() {
     assert_eq!("625pkt".parse(), Ok(Volume::Packets(625)));
     assert_eq!("625 kB".parse(), Ok(Volume::Bytes(Bytes::new(625_000))));
     assert!("1.5pkt".parse::<Volume>().is_err());
@@ -163,7 +163,7 @@ fn volumes_keep_the_unit_they_were_written_in() {
 }
 
 #[test]
-fn printing_carries_the_unit_and_four_digits() {
+fn printing_shows_the_unit_and_four_digits() {
     assert_eq!(rate("96.5333Mbit/s").to_string(), "96.53 Mbit/s");
     assert_eq!(Bytes::new(1_250_000).to_string(), "1.25 MB");
     assert_eq!(Duration::from_micros(37_250).to_string(), "37.25 ms");
@@ -171,7 +171,7 @@ fn printing_carries_the_unit_and_four_digits() {
 }
 
 #[test]
-fn times_subtract_to_spans_and_never_below_zero() {
+fn times_subtract_to_durations_and_never_below_zero() {
     let (a, b) = (Time::from_nanos(5), Time::from_nanos(9));
     assert_eq!(b.since(a), Duration::from_nanos(4));
     assert_eq!(a.since(b), Duration::ZERO);
@@ -179,7 +179,7 @@ fn times_subtract_to_spans_and_never_below_zero() {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back_within_its_digits(n in 1u64..1_000_000_000_000) {
+    fn printed_values_parse_back_within_their_precision(n in 1u64..1_000_000_000_000) {
         let close = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a;
         let b: Bytes = Bytes::new(n).to_string().parse().unwrap();
         prop_assert!(close(n as f64, b.as_f64()));
@@ -190,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn carrying_bytes_takes_the_time_that_carries_them(n in 1u64..1 << 40, bps in 1_000u64..1 << 37) {
+    fn bytes_over_rate_times_rate_gives_the_bytes_back(n in 1u64..1 << 40, bps in 1_000u64..1 << 37) {
         let (bytes, rate) = (Bytes::new(n), Rate::from_bits_per_second(bps));
         let back = rate * (bytes / rate);
         // Rounding down to a nanosecond loses at most the data of one nanosecond, plus one byte.
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_panics(text in "\\PC*") {
+    fn parsing_never_panics(text in "\\PC*") {
         let _ = text.parse::<Rate>();
         let _ = text.parse::<Bytes>();
         let _ = text.parse::<Duration>();
@@ -210,7 +210,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_deadline_is_an_optional_time_with_never_last(
+    fn a_deadline_orders_like_an_optional_time_with_never_last(
         a in prop::option::of(0..u64::MAX), b in prop::option::of(0..u64::MAX), now in any::<u64>(),
     ) {
         let time = |nanos: Option<u64>| nanos.map(Time::from_nanos);
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn a_deadline_has_passed_from_its_time_on(at in 0..u64::MAX, now in 0..u64::MAX) {
+    fn a_deadline_passes_at_its_time(at in 0..u64::MAX, now in 0..u64::MAX) {
         let deadline = Deadline::at(Time::from_nanos(at));
         prop_assert_eq!(deadline.has_passed(Time::from_nanos(now)), now >= at);
         prop_assert!(!Deadline::NEVER.has_passed(Time::from_nanos(now)));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sweet_spot_is_from_the_product_to_the_product_and_the_buffer() {
+    fn the_sweet_spot_extends_from_the_bdp_to_the_bdp_plus_buffer() {
         // C T_m = 625 packets of 1000 B plus the one being sent, less half a per cent of tolerance;
         // the buffer of 313 includes that one, too.
         let curve = ThroughputCurve::of(&scenario(""), &[100_000, 700_000, 2_000_000]).unwrap();
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn against_elephants_it_ends_where_the_buffer_overflows_and_the_forms_end_with_it() {
+    fn the_sweet_spot_and_formulas_end_when_elephants_overflow_the_buffer() {
         let elephants = "[[cross]]\nkind = \"elephants\"\ncount = 20\nwindow = \"22pkt\"";
         let curve = ThroughputCurve::of(&scenario(elephants), &[100_000, 2_000_000]).unwrap();
         let (from, to) = (curve.sweet_from_bytes.unwrap(), curve.sweet_to_bytes.unwrap());
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_nothing_is_said() {
+    fn a_curve_without_a_closed_form_is_empty() {
         let mice =
             "[[cross]]\nkind = \"mice\"\ncount = 10\npackets = [10, 100]\nsleep = [\"1s\", \"2s\"]";
         let curve = ThroughputCurve::of(&scenario(mice), &[100_000]).unwrap();

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_in_pieces_of_any_size_hold_what_was_compressed() {
+    fn zstd_frames_decompress_in_pieces_of_any_size() {
         let compress = |bytes: &[u8]| compress_to_vec(bytes, CompressionLevel::Fastest);
         let file = file();
         let (first, second) = file.split_at(300_000);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compressed_paste_is_diagnosed_as_the_paste_is() {
+    fn a_compressed_paste_gets_the_same_diagnosis() {
         let paste = "ESTAB 0 0 192.0.2.1:443 192.0.2.2:5000\n\
             \t cubic wscale:7,7 rtt:40/2 mss:1448 cwnd:10 bytes_acked:100001 busy:900ms rwnd_limited:880ms(97.8%)\n";
         let title = |pieces: std::slice::Chunks<'_, u8>| {

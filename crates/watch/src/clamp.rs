@@ -45,7 +45,7 @@ mod tests {
 
     /// 16,001 is below a quarter of the first buffer, 131,072, and not a multiple of its 256th part.
     #[test]
-    fn a_program_s_own_clamp_is_seen_and_the_kernel_s_is_not() {
+    fn a_program_clamp_is_detected_and_a_kernel_clamp_is_not() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let _far = listener.accept().unwrap();

@@ -66,13 +66,13 @@ mod tests {
 
     /// A program that sets 212,992 bytes reads back 425,984.
     #[test]
-    fn a_remark_names_the_size_that_the_program_set() {
+    fn the_remark_names_the_size_requested_by_the_program() {
         let said = words("SO_RCVBUF", Bytes::new(425_984));
         assert!(said.contains("SO_RCVBUF to 212,992 bytes"), "{said}");
     }
 
     #[test]
-    fn only_a_buffer_that_the_program_set_is_remarked_on() {
+    fn only_a_program_set_buffer_draws_a_remark() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let _far = listener.accept().unwrap();

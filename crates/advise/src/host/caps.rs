@@ -145,14 +145,14 @@ mod tests {
     const RMEM: &str = "net.ipv4.tcp_rmem = 4096 131072 8000000\nnet.core.rmem_max = 212992\n";
 
     #[test]
-    fn half_of_the_largest_buffer_is_window_today() {
+    fn half_of_the_largest_buffer_is_window_on_current_kernels() {
         let caps = receiver(&host("6.18", RMEM), PathEnd::Here);
         assert_eq!(caps[0].what, "net.ipv4.tcp_rmem");
         assert_eq!(caps[0].window, Bytes::new(4_000_000));
     }
 
     #[test]
-    fn no_autotuning_leaves_the_initial_buffer() {
+    fn without_autotuning_the_initial_buffer_is_the_cap() {
         let off = format!("{RMEM}net.ipv4.tcp_moderate_rcvbuf = 0\n");
         let caps = receiver(&host("6.18", &off), PathEnd::Here);
         assert_eq!(
@@ -162,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn no_scaling_leaves_sixteen_bits() {
+    fn without_window_scaling_the_window_is_16_bits() {
         let off = format!("{RMEM}net.ipv4.tcp_window_scaling = 0\n");
         assert_eq!(receiver(&host("6.18", &off), PathEnd::Here)[0].window, Bytes::new(65_535));
     }
 
     #[test]
-    fn a_buffer_that_a_program_sets_caps_whatever_autotuning_allows() {
+    fn so_rcvbuf_caps_the_window_whatever_autotuning_allows() {
         let host =
             Snapshot { asked_receive_buffer: Some(Bytes::new(500_000)), ..host("6.18", RMEM) };
         // rmem_max cuts the request to 212,992 and the kernel doubles it; half of the result is window.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edited_adv_win_scale_counts_up_to_6_5_only() {
+    fn adv_win_scale_applies_only_up_to_kernel_6_5() {
         let edited = format!("{RMEM}net.ipv4.tcp_adv_win_scale = 3\n");
         // The window is 7/8 of 8 MB on 5.15, and half of it on 6.18.
         assert_eq!(receiver(&host("5.15", &edited), PathEnd::Here)[0].window.get(), 7_000_000);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_does_not_cap() {
+    fn unread_settings_do_not_cap_the_window() {
         assert!(receiver(&Snapshot::default(), PathEnd::Here).is_empty());
     }
 }

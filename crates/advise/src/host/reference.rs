@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faster_and_longer_paths_get_more() {
+    fn faster_and_longer_paths_get_larger_buffers() {
         let (ten, forty) = (Rate::from_mbit_per_second(10_000), Rate::from_mbit_per_second(40_000));
         let (near, far) = (Duration::from_millis(80), Duration::from_millis(200));
         assert_eq!(esnet(ten, near).autotuning_max, Bytes::new(33_554_432));

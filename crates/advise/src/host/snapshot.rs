@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_setting_is_named() {
+    fn the_error_quotes_a_malformed_line_with_its_number() {
         let e = Sysctls::read("a = 1\nrubbish\n").unwrap_err().to_string();
         assert!(e.starts_with("line 2 of the peer's sysctl file, \"rubbish\":"), "{e}");
         assert!(Sysctls::read("\n").is_err());

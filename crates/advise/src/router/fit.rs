@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_every_kind_give_the_parameters_they_were_made_of() {
+    fn the_fit_recovers_the_parameters_from_every_line_format() {
         // p = 0.3 B^-0.5; d = 0.4 B at 240 us a packet; 150 kB are 100 packets.
         let found = read(
             "buffer,loss,delay\n# a comment\n25, 6%, 2.4ms\n100pkt, 0.03, 9.6ms\n150kB; 0.03; \
@@ -299,13 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn without_delays_there_is_no_slope() {
+    fn without_delays_the_fit_has_no_delay_slope() {
         let found = read("10,0.1\n20,0.07\n40,0.05\n80,0.036\n").unwrap();
         assert_eq!(found.delay, None);
     }
 
     #[test]
-    fn too_few_points_and_wrong_lines_are_named() {
+    fn too_few_points_and_malformed_lines_are_rejected_with_the_reason() {
         let few = read("10,0.1\n20,0.07\n").unwrap_err().to_string();
         assert!(few.contains("needs at least 4 usable measurements, and there are 2"), "{few}");
         for (text, why) in [

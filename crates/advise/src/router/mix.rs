@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named_with_its_number() {
+    fn the_error_quotes_a_malformed_line_with_its_number() {
         let e = Mix::from_sizes("80kB\n12 cats\n").unwrap_err().to_string();
         assert!(e.starts_with("line 2 of the mix file, \"12 cats\":"), "{e}");
         assert!(Mix::from_sizes("\n#\n").is_err());
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn long_flows_are_those_with_five_losses() {
+    fn flows_with_five_losses_are_long() {
         // At 1 %, five losses take 450 segments, because 4.5 rounds to 5; 15 MB has 10,000.
         let mix = Mix::from_sizes("10kB\n80kB\n15MB\n").unwrap();
         assert!((mix.long_share(0.01, PACKET) - 15_000_000.0 / 15_090_000.0).abs() < 1e-12);

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_and_a_share_are_read() {
+    fn cross_traffic_parses_as_kind_and_share() {
         let cross: CrossShare = "elephants:70%".parse().unwrap();
         assert_eq!(cross.kind, CrossKind::Elephants);
         // 50 Mbit/s less 70 %: 15 Mbit/s.
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_and_full_paths_are_refused() {
+    fn unknown_kinds_and_shares_of_100_percent_are_rejected() {
         for wrong in ["", "udp", "udp:", "cats:10%", "udp:100%", "udp:-1%", "mice:x"] {
             assert!(wrong.parse::<CrossShare>().is_err(), "{wrong}");
         }

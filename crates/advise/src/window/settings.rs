@@ -57,7 +57,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1448);
 
     #[test]
-    fn a_hundred_megabytes_by_hand() {
+    fn settings_for_a_window_of_100_mb_match_hand_calculation() {
         let s = WindowSettings::for_window(Bytes::new(100_000_000), MSS, KERNEL).unwrap();
         // Half of the receive buffer is window from 6.8 on; a sender's holds twice its window. 100e6 / 65,535 = 1525.9 -> 2^11.
         assert_eq!(s.tcp_rmem_max, Bytes::new(200_000_000));
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_below_the_first_buffer_needs_a_buffer_of_its_own() {
+    fn autotuning_cannot_set_a_window_below_the_initial_buffer() {
         let reaches = |window| {
             let settings = WindowSettings::for_window(Bytes::new(window), MSS, KERNEL).unwrap();
             settings.autotuning_reaches()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_a_gibibyte_tcp_has_no_window() {
+    fn windows_above_one_gibibyte_are_rejected() {
         assert!(WindowSettings::for_window(Bytes::new(2_000_000_000), MSS, KERNEL).is_err());
     }
 }

@@ -6,7 +6,7 @@ use sweetspot_units::{Bytes, Rate};
 use crate::{ask, carried, device, host, path};
 
 #[test]
-fn the_answer_has_the_sysctls_that_gain_and_those_that_restore_them() {
+fn the_answer_prints_sysctls_to_set_and_to_undo_the_change() {
     let text = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304")).answer(80);
     let after = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
     assert!(after("set       ").unwrap().starts_with("sysctl -w net.ipv4.tcp_wmem=\"4096 16384 "));
@@ -19,7 +19,7 @@ fn the_answer_has_the_sysctls_that_gain_and_those_that_restore_them() {
 }
 
 #[test]
-fn law_undoing_a_change_restores_the_present_value() {
+fn law_undo_restores_the_current_value() {
     let device = Device {
         qdisc: Some("pfifo_fast".to_owned()),
         queue_length: Some(100),
@@ -59,7 +59,7 @@ fn block(answer: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn law_every_command_stands_once_under_the_host_that_it_is_for_with_its_undo() {
+fn law_every_command_appears_once_under_its_host_with_its_undo() {
     let advice = bad_hosts();
     let answer = advice.answer(80);
     for (end, set, undo) in
@@ -85,7 +85,7 @@ fn law_every_command_stands_once_under_the_host_that_it_is_for_with_its_undo() {
 }
 
 #[test]
-fn advice_without_a_path_says_what_it_could_not_check() {
+fn advice_without_a_path_lists_the_skipped_checks() {
     let of = |here, path| {
         let q = HostQuestion { here, peer: None, path, path_mtu: None, connections: 1 };
         advise(&q).unwrap().answer(200)
@@ -100,13 +100,13 @@ fn advice_without_a_path_says_what_it_could_not_check() {
 }
 
 #[test]
-fn settings_that_were_not_read_limit_nothing() {
+fn unread_settings_limit_no_direction() {
     let advice = ask(Snapshot::default());
     assert!(advice.directions.iter().all(|direction| direction.cap.is_none()));
 }
 
 #[test]
-fn the_answer_is_about_the_receive_buffer_in_question() {
+fn the_answer_covers_the_requested_receive_buffer() {
     let asked = |bytes: u64| {
         let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
         ask(here)
@@ -133,7 +133,7 @@ fn the_answer_is_about_the_receive_buffer_in_question() {
 }
 
 #[test]
-fn the_gain_is_that_of_each_direction() {
+fn the_gain_is_given_per_direction() {
     // Autotuning stops at half of tcp_rmem[2]: 16 MB in 80 ms.
     let receiving = 10e9 - carried(16_000_000);
     let text = ask(host("net.ipv4.tcp_rmem = 4096 131072 32000000")).answer(80);
@@ -148,7 +148,7 @@ fn the_gain_is_that_of_each_direction() {
 }
 
 #[test]
-fn a_host_that_paces_with_bbr_needs_no_fq() {
+fn a_host_whose_bbr_paces_by_itself_needs_no_fq() {
     let qdisc = |changes: &str, kernel: &str| {
         let device = Some(Device { qdisc: Some("pfifo_fast".to_owned()), ..device() });
         let here = Snapshot { device, kernel: kernel.parse().ok(), ..host(changes) };
@@ -161,7 +161,7 @@ fn a_host_that_paces_with_bbr_needs_no_fq() {
 }
 
 #[test]
-fn settings_that_the_peers_list_lacks_are_named() {
+fn the_answer_names_settings_missing_from_the_peers_list() {
     let answer = |settings: &str| {
         let peer = Snapshot::of_peer(settings, None, &host("")).unwrap();
         let q = HostQuestion {
@@ -182,7 +182,7 @@ fn settings_that_the_peers_list_lacks_are_named() {
 }
 
 #[test]
-fn a_peer_of_which_only_the_mtu_is_known_was_not_checked() {
+fn only_the_mtu_is_checked_of_a_peer_with_nothing_else_known() {
     let peer = Some(Snapshot { device: Some(device()), ..Snapshot::default() });
     let q = HostQuestion { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
     let text = advise(&q).unwrap().answer(200);
@@ -190,7 +190,7 @@ fn a_peer_of_which_only_the_mtu_is_known_was_not_checked() {
 }
 
 #[test]
-fn the_count_of_changes_knows_the_file_that_was_written() {
+fn the_count_of_changes_accounts_for_a_written_file() {
     let mut advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304"));
     assert!(advice.answer(80).contains("changes   1; these commands last until reboot; to make"));
     advice.is_written = true;
@@ -201,7 +201,7 @@ fn the_count_of_changes_knows_the_file_that_was_written() {
 /// Linux's loopback device has an MTU of 65,536 B, but an IP packet has at most 65,535 B (RFC 791). No
 /// change of the MTU is advised.
 #[test]
-fn the_loopback_device_needs_no_other_mtu() {
+fn the_loopback_device_gets_no_mtu_advice() {
     let lo = Device { name: "lo".to_owned(), mtu: Some(Bytes::new(65_536)), ..device() };
     let here = Snapshot { device: Some(lo), ..host("net.ipv4.tcp_mtu_probing = 0\n") };
     let path_mtu = Some(Bytes::new(65_535));
@@ -211,7 +211,7 @@ fn the_loopback_device_needs_no_other_mtu() {
 }
 
 #[test]
-fn published_limits_are_shown_beside_changes_to_them() {
+fn published_limits_appear_when_a_change_affects_them() {
     let compares =
         |changes: &str, explain| ask(host(changes)).text(explain, 80).contains("ESnet  ");
     for (changes, is_shown) in [
@@ -227,7 +227,7 @@ fn published_limits_are_shown_beside_changes_to_them() {
 
 /// The smaller end decides for this path, whatever this device's MTU.
 #[test]
-fn law_no_device_is_lowered_for_a_peer() {
+fn law_a_local_mtu_is_never_lowered_for_a_peer() {
     let with = |mtu| Some(Device { mtu: Some(Bytes::new(mtu)), ..device() });
     for (ours, path_mtu, theirs, wanted) in
         [(1400, None, 576, "1400"), (9000, None, 1500, "9000"), (9000, Some(4000), 1500, "4000")]

@@ -66,7 +66,7 @@ fn a_good_host_is_left_alone() {
 }
 
 #[test]
-fn a_senders_cap_is_named_with_its_gain() {
+fn a_sender_cap_is_reported_with_its_gain() {
     let advice = ask(host("net.ipv4.tcp_wmem = 4096 16384 4194304\n"));
     let f = &advice.findings[0];
     // The program refills the buffer when a third of it is free. 2,796,203 B less 832 B for each of the 81.92 segments are
@@ -80,7 +80,7 @@ fn a_senders_cap_is_named_with_its_gain() {
 }
 
 #[test]
-fn law_a_flow_without_window_scaling_at_either_end_carries_16_bits_per_rtt_both_ways() {
+fn law_one_end_without_window_scaling_caps_both_windows_at_16_bits() {
     let off = "net.ipv4.tcp_window_scaling = 0\n";
     let name = "net.ipv4.tcp_window_scaling";
     // Both SYNs must have the option (RFC 7323, section 2.2). The window is 65,535 B of payload per 80 ms.
@@ -104,7 +104,7 @@ fn law_a_flow_without_window_scaling_at_either_end_carries_16_bits_per_rtt_both_
 }
 
 #[test]
-fn law_the_send_buffer_that_advice_on_the_window_wants_is_the_one_that_advice_on_the_host_wants() {
+fn law_host_and_window_advice_agree_on_the_send_buffer() {
     let wmem = |bytes: u64| format!("net.ipv4.tcp_wmem = 4096 16384 {bytes}\n");
     let kernel = "6.18".parse().unwrap();
     for mbit in [100, 500, 10_000] {
@@ -128,7 +128,7 @@ fn law_the_send_buffer_that_advice_on_the_window_wants_is_the_one_that_advice_on
 }
 
 #[test]
-fn law_a_forgotten_ssthresh_needs_no_change() {
+fn law_metrics_saving_needs_no_change_if_ssthresh_is_not_saved() {
     let none = "net.ipv4.tcp_no_metrics_save = 0\n";
     let with = |kept: u8| found(&format!("{none}net.ipv4.tcp_no_ssthresh_metrics_save = {kept}\n"));
     assert!(with(1).is_empty());
@@ -140,7 +140,7 @@ fn law_a_forgotten_ssthresh_needs_no_change() {
 }
 
 #[test]
-fn each_common_mistake_is_known() {
+fn each_common_misconfiguration_is_found() {
     let mistakes = [
         ("net.ipv4.tcp_rmem = 4096 131072 6291456", "net.ipv4.tcp_rmem"),
         ("net.core.rmem_max = 212992", "net.core.rmem_max"),
@@ -160,14 +160,14 @@ fn each_common_mistake_is_known() {
 }
 
 #[test]
-fn adv_win_scale_counts_where_the_kernel_heeds_it() {
+fn adv_win_scale_is_not_a_finding_on_kernels_that_use_it() {
     let mut old = host("net.ipv4.tcp_adv_win_scale = 2\n");
     old.kernel = "5.15".parse().ok();
     assert!(ask(old).findings.is_empty());
 }
 
 #[test]
-fn a_16_bit_window_is_known_without_a_path() {
+fn a_16_bit_window_is_found_without_a_path() {
     let here = host("net.ipv4.tcp_rmem = 4096 32768 60000\nnet.core.rmem_max = 60000\n");
     let advice =
         advise(&HostQuestion { here, peer: None, path: None, path_mtu: None, connections: 1 })
@@ -176,7 +176,7 @@ fn a_16_bit_window_is_known_without_a_path() {
 }
 
 #[test]
-fn the_device_is_judged() {
+fn every_device_problem_is_found() {
     let device = Device {
         name: "eth0".into(),
         speed: Some(Rate::from_mbit_per_second(1000)),
@@ -205,7 +205,7 @@ fn the_device_is_judged() {
 
 /// fq has its own limit: if it replaces the queue, the old queue's length does not matter.
 #[test]
-fn a_short_queue_is_named_unless_fq_replaces_it() {
+fn a_short_txqueuelen_is_reported_unless_fq_replaces_it() {
     let device = Device {
         qdisc: Some("pfifo_fast".to_owned()),
         queue_length: Some(100),
@@ -222,7 +222,7 @@ fn a_short_queue_is_named_unless_fq_replaces_it() {
 }
 
 #[test]
-fn the_end_that_limits_is_named() {
+fn advice_names_the_limiting_end() {
     let peer = Some(host("net.ipv4.tcp_rmem = 4096 131072 6291456\n"));
     let q = HostQuestion { here: host(""), peer, path: path(), path_mtu: None, connections: 1 };
     let advice = advise(&q).unwrap();
@@ -234,7 +234,7 @@ fn the_end_that_limits_is_named() {
 }
 
 #[test]
-fn the_file_holds_what_the_findings_say_and_reads_back() {
+fn the_sysctl_file_matches_the_findings_and_reads_back() {
     let advice = ask(host("net.core.rmem_max = 212992\nnet.ipv4.tcp_sack = 0\n"));
     let file = Sysctls::read(&advice.sysctl_file()).unwrap();
     assert_eq!(file.number("net.ipv4.tcp_sack"), Some(1));
@@ -252,7 +252,7 @@ fn the_file_holds_what_the_findings_say_and_reads_back() {
 }
 
 #[test]
-fn findings_in_json_have_the_promised_keys() {
+fn json_findings_have_the_documented_keys() {
     let json = ask(host("net.core.rmem_max = 212992\n")).json();
     let finding = &json["findings"][0];
     for key in ["what", "now", "wanted", "gain_bps", "cost_bytes", "command"] {
@@ -261,7 +261,7 @@ fn findings_in_json_have_the_promised_keys() {
 }
 
 #[test]
-fn impossible_paths_are_refused_in_words() {
+fn impossible_paths_are_rejected_with_the_reason() {
     let ask = |rate, ms, connections| {
         let path = Some((Rate::from_mbit_per_second(rate), Duration::from_millis(ms)));
         let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections };
@@ -273,7 +273,7 @@ fn impossible_paths_are_refused_in_words() {
 }
 
 #[test]
-fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
+fn advice_is_per_connection_if_one_window_cannot_fill_the_path() {
     // C T is 125 GB, 120.7 GB without headers. The largest window, 65,535 x 2^14 B, is 1/112.4 of that: 113 connections.
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));
     let q = HostQuestion { here: host(""), peer: None, path, path_mtu: None, connections: 1 };
@@ -302,14 +302,14 @@ fn a_path_that_no_window_fills_gets_advice_for_one_of_its_connections() {
 }
 
 #[test]
-fn no_line_but_a_command_is_longer_than_80_columns() {
+fn only_commands_exceed_80_columns() {
     let bad = host("net.core.rmem_max = 1\nnet.ipv4.tcp_mem = 1 2 3\nnet.ipv4.tcp_sack = 0\n");
     let text = ask(bad).text(true, 80);
     assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
 }
 
 #[test]
-fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
+fn advice_states_the_rate_lost_to_so_rcvbuf() {
     let asked = Some(Bytes::new(1_000_000));
     let advice = ask(Snapshot { asked_receive_buffer: asked, ..host("") });
     let f = &advice.findings[0];
@@ -328,7 +328,7 @@ fn a_program_that_sets_its_buffer_is_told_what_that_costs() {
 }
 
 #[test]
-fn a_listener_with_a_buffer_of_its_own_is_found() {
+fn a_listener_with_its_own_receive_buffer_is_found() {
     let listener = |address: &str, bytes| Listener {
         address: address.to_owned(),
         receive_buffer: Bytes::new(bytes),
@@ -351,7 +351,7 @@ fn device() -> Device {
 }
 
 #[test]
-fn packets_that_the_path_does_not_take_are_found() {
+fn packets_larger_than_the_path_mtu_are_found() {
     let here = Snapshot { device: Some(device()), ..host("net.ipv4.tcp_mtu_probing = 1\n") };
     let ask = |mtu| {
         let path_mtu = Some(Bytes::new(mtu));
@@ -416,7 +416,7 @@ fn law_the_smallest_mtu_known_or_the_one_advised_counts_and_is_named() {
 }
 
 #[test]
-fn a_transmit_ring_that_runs_dry_between_interrupts_is_found() {
+fn a_transmit_ring_that_drains_between_interrupts_is_found() {
     let ask = |now| {
         let device = Device { transmit_ring: Some((now, 4096)), ..device() };
         ask(Snapshot { device: Some(device), ..host("net.ipv4.tcp_mtu_probing = 1\n") })
@@ -436,7 +436,7 @@ proptest! {
     /// A host's settings allow exactly the window that the window advice recommends for the same path. If it recommends none,
     /// they allow TCP's initial window: ten packets with 1448 B of payload.
     #[test]
-    fn law_both_kinds_of_advice_want_the_same_window(
+    fn law_host_and_window_advice_agree_on_the_window(
         kbit in 100_u64..100_000_000,
         us in 100_u64..1_000_000,
         mtu in proptest::option::of(576_u64..9001),

@@ -15,7 +15,7 @@ fn of(here: Snapshot, connections: u64) -> HostAdvice {
 /// tcp_wmem[2] of 4 MiB carries 282.6 Mbit/s over 80 ms (2,728,045 B of payload). 20 connections have 500 Mbit/s of 10 Gbit/s each, so that
 /// 217.3 Mbit/s are missing; 100 have 100 Mbit/s, and 1000 10 Mbit/s.
 #[test]
-fn law_connections_share_the_path_and_gain_no_more_than_their_part() {
+fn law_a_connection_gains_at_most_its_share_of_the_path() {
     let here = host("net.ipv4.tcp_wmem = 4096 16384 4194304\n");
     let few = of(here.clone(), 20);
     let gain = Rate::from_f64(500e6 - carried(2_728_045));
@@ -38,7 +38,7 @@ fn law_connections_share_the_path_and_gain_no_more_than_their_part() {
 /// One connection needs 193 MB, more than half of 300 MB. 81.92 MB of memory are a window of 40.96 MB, 4.243 Gbit/s; a send buffer of 4 MiB
 /// carries less.
 #[test]
-fn memory_that_no_setting_can_add_is_the_limit_named_and_smaller_buffers_still_change() {
+fn advice_names_memory_as_the_limit_and_still_raises_smaller_buffers() {
     let little = |changes: &str| Snapshot {
         memory: Some(Bytes::new(300_000_000)),
         ..host(&format!("{LITTLE}{changes}"))
@@ -63,7 +63,7 @@ fn memory_that_no_setting_can_add_is_the_limit_named_and_smaller_buffers_still_c
 
 /// With 24 GB of memory a larger tcp_mem is enough. Each of 20 connections has 500 Mbit/s of the path, 212.2 Mbit/s by this memory.
 #[test]
-fn a_larger_tcp_mem_gains_for_each_connection() {
+fn the_gain_from_a_larger_tcp_mem_is_per_connection() {
     let advice = of(host(LITTLE), 20);
     assert_eq!(advice.findings[0].what, "net.ipv4.tcp_mem");
     let gain = 500e6 - 500e6 * 81.92 / 193.066_67;
@@ -75,7 +75,7 @@ fn a_larger_tcp_mem_gains_for_each_connection() {
 }
 
 #[test]
-fn law_memory_is_counted_for_all_connections_that_fill_the_path() {
+fn law_memory_advice_covers_all_connections_that_fill_the_path() {
     // 125 GB, 120.7 GB of them payload, in windows of at most 65,535 x 2^14 B: 113 connections of 125e9 / 113 x 1448 / 1500 B, or 226 of
     // half of that. Twice that is memory.
     let path = Some((Rate::from_mbit_per_second(1_000_000), Duration::from_secs(1)));

@@ -8,7 +8,7 @@ use sweetspot_units::{Bytes, Rate};
 use crate::{lasting, poisson, question};
 
 #[test]
-fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
+fn few_flows_on_a_fast_link_get_the_bdp_over_sqrt_n() {
     let fast = |flows| RouterQuestion {
         rate: "100Gbit/s".parse().unwrap(),
         flows: Some(flows),
@@ -32,7 +32,7 @@ fn few_flows_on_a_fast_link_get_its_product_over_their_root() {
 }
 
 #[test]
-fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
+fn law_outside_the_regression_range_a_closed_form_gives_the_buffer() {
     // C T is 5000 packets, 4.8 times the largest simulated. By eq. (7), bulk transfers need twice C T, which is capped at C T.
     // The median for a mean of 80 kB is 42.3 kB, 29 segments, D = 5: by eq. (6) sqrt(2 x 29 x 5000 / 5) = 240.8.
     let of = |favour| {
@@ -57,7 +57,7 @@ fn law_outside_of_the_regressions_range_the_buffer_is_a_closed_forms() {
 }
 
 #[test]
-fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
+fn closed_forms_cover_only_flows_in_congestion_avoidance() {
     // Eq. (3) holds for flows with five congestion events or more. Transfers of 80 kB, 53 packets, have none.
     let advice = advise(&RouterQuestion { flows: Some(1111), ..question("10Gbit/s") }).unwrap();
     assert!(advice.is_closed_form());
@@ -104,7 +104,7 @@ fn closed_forms_predict_loss_and_rates_only_of_flows_in_congestion_avoidance() {
 /// The rules assume a number of flows: enough to fill the link in twice their slow start. The loss of these flows is not a
 /// prediction, and no reason for a warning.
 #[test]
-fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_room() {
+fn closed_forms_predict_no_loss_for_assumed_flows_or_spare_capacity() {
     let assumed = |q: RouterQuestion| {
         let advice = advise(&q).unwrap();
         let r = &advice.recommended;
@@ -132,7 +132,7 @@ fn closed_forms_predict_no_loss_of_flows_that_nobody_counted_or_of_a_link_with_r
 
 /// p = 0.1 / B^0.5, with another a.
 #[test]
-fn a_parameter_given_beside_measurements_is_named_with_its_value() {
+fn the_answer_names_a_parameter_that_overrides_the_fit() {
     let parameters = Parameters { loss_a: Some(1.0), ..Parameters::default() };
     let (rate, packet) = ("1Gbit/s".parse().unwrap(), Bytes::new(1500));
     let measured = LinkMeasurement::read("25,2%\n100,1%\n400,0.5%\n1600,0.25%\n", rate, packet);

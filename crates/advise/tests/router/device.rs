@@ -7,7 +7,7 @@ use crate::simulation::simulated;
 use crate::{lasting, poisson, question};
 
 #[test]
-fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
+fn for_persistent_flows_the_square_root_rule_rates_the_device() {
     let words = |packets: u64| {
         let available = Some(Bytes::new(1500 * packets));
         advise(&RouterQuestion { available, ..lasting() }).unwrap().answer(80).replace('\n', " ")
@@ -27,7 +27,7 @@ fn a_device_for_flows_that_persist_is_judged_by_the_square_root() {
 }
 
 #[test]
-fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size() {
+fn for_unknown_flow_sizes_a_square_root_buffer_is_not_too_small() {
     // C T is 100,000 packets, or 5 per flow; 150 MB / sqrt(20,000) = 1.06 MB.
     let words = |available: u64| {
         let q = RouterQuestion {
@@ -50,7 +50,7 @@ fn a_buffer_of_the_square_root_is_not_called_too_small_for_flows_of_unknown_size
 }
 
 #[test]
-fn what_the_device_has_is_judged() {
+fn the_answer_rates_the_device_buffer() {
     let words = |bytes: u64| {
         let available = Some(Bytes::new(bytes));
         let q = RouterQuestion { available, parameters: poisson(), ..question("10Gbit/s") };
@@ -69,7 +69,7 @@ fn what_the_device_has_is_judged() {
 }
 
 #[test]
-fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
+fn advice_for_a_smaller_buffer_states_the_cost_to_bulk_transfers() {
     // The loss 1 / B is 1/3000 with 3000 packets, and twelve times as high with the formula's buffer for short transfers.
     let words = |parameters| {
         let available = Some(Bytes::new(4_500_000));
@@ -85,7 +85,7 @@ fn less_buffer_for_short_transfers_is_advised_with_its_cost_to_bulk_ones() {
 
 /// 200 packets of 1500 B. Loss and rates depend on the number of flows, which is not given.
 #[test]
-fn a_smaller_device_is_named_in_packets_with_what_is_known_of_it() {
+fn a_smaller_device_buffer_is_reported_in_packets_with_its_known_effect() {
     let q = RouterQuestion { available: Some(Bytes::new(300_000)), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
     let line = "device  200 packets (300 kB): less than recommended: no formula predicts the rates";
@@ -103,7 +103,7 @@ fn without_bulk() -> Simulated {
 }
 
 #[test]
-fn a_cost_to_bulk_transfers_that_may_be_chance_is_not_named() {
+fn insignificant_costs_to_bulk_transfers_are_not_reported() {
     let available = Some(Bytes::new(800 * 1500));
     let q = RouterQuestion { available, favour: Favour::Short, ..question("10Gbit/s") };
     let words = |kbit: u64| {
@@ -119,7 +119,7 @@ fn a_cost_to_bulk_transfers_that_may_be_chance_is_not_named() {
 
 /// A narrow terminal folds lines directly below a table as if they were its rows.
 #[test]
-fn an_empty_line_parts_the_table_from_its_legend() {
+fn an_empty_line_separates_the_table_from_its_legend() {
     let text = advise(&question("10Gbit/s")).unwrap().text(false, 60);
     let (table, _) = text.split_once("\n  full ").unwrap();
     assert!(table.ends_with('\n'), "{text}");
@@ -127,7 +127,7 @@ fn an_empty_line_parts_the_table_from_its_legend() {
 
 /// 250 / sqrt(20) = 55.9 packets; the device's own buffer is printed as given.
 #[test]
-fn rules_print_the_bytes_of_whole_packets() {
+fn rules_round_bytes_to_whole_packets() {
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         flows: Some(20),

@@ -33,7 +33,7 @@ proptest::proptest! {
     #![proptest_config(proptest::test_runner::Config { max_global_rejects: 65_536, ..Default::default() })]
 
     #[test]
-    fn law_the_assumed_size_given_explicitly_changes_nothing(
+    fn law_stating_the_assumed_size_changes_nothing(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         load in proptest::option::of(0.1..1.0),
@@ -51,7 +51,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(assumed.rules, given.rules);
     }
     #[test]
-    fn law_short_transfers_get_no_larger_buffer_than_bulk_ones(
+    fn law_short_transfers_never_get_a_larger_buffer_than_bulk_transfers(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         (size, load) in (3.0..9.0, proptest::option::of(0.1..1.0)),
@@ -67,7 +67,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn law_a_flow_is_no_faster_than_tcp_at_the_loss_and_the_round_trip_of_the_same_line(
+    fn law_no_flow_beats_tcp_at_its_own_loss_and_rtt(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         size in proptest::option::of(3.0..9.0),
@@ -97,7 +97,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn law_the_flows_together_use_what_the_link_is_used(
+    fn law_flow_rates_add_up_to_at_most_the_link_utilisation(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         size in proptest::option::of(3.0..9.0),
@@ -121,7 +121,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn law_a_link_that_its_flows_do_not_fill_has_no_loss_and_no_rates_predicted(
+    fn law_closed_forms_predict_no_loss_or_rates_on_an_unfilled_link(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, 1..1000u64),
         size in 4.0..9.0,
@@ -135,7 +135,7 @@ proptest::proptest! {
         proptest::prop_assert!((r.used.unwrap() - advice.offered).abs() < 1e-9);
     }
     #[test]
-    fn law_where_more_flows_get_a_larger_buffer_the_reason_is_that_their_size_is_not_known(
+    fn law_more_flows_need_more_buffer_only_if_their_size_is_unknown(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, 4..100_000u64),
         size in proptest::option::of(4.5..5.5),
@@ -163,7 +163,7 @@ proptest::proptest! {
         proptest::prop_assert_eq!(said, grows > 1.0 && is_shorter);
     }
     #[test]
-    fn law_the_default_text_is_short_and_its_claims_are_those_of_its_table(
+    fn law_the_default_text_is_short_and_agrees_with_its_table(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, proptest::option::of(1..100_000u64)),
         size in proptest::option::of(3.0..9.0),
@@ -197,7 +197,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn bulk_never_gets_less_than_with_the_rule_and_nobody_more_delay(
+    fn simulation_never_lowers_the_bulk_rate_or_exceeds_the_rules_buffer(
         bulk in proptest::array::uniform3(1..100u64),
         errors in proptest::array::uniform3(0..10_000_000u64),
         seeds in 2..8u64,
@@ -217,7 +217,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn law_a_buffer_for_short_transfers_delays_by_no_more_than_the_round_trip(
+    fn law_a_buffer_for_short_transfers_delays_by_at_most_one_rtt(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, flows) in (-1.3..1.3, 1..1000u64),
         size in 4.0..11.0,
@@ -242,7 +242,7 @@ proptest::proptest! {
         }
     }
     #[test]
-    fn a_few_flows_more_a_slightly_faster_link_or_larger_transfers_never_double_the_buffer(
+    fn a_small_input_change_never_doubles_or_halves_the_buffer(
         (rate, rtt) in (7.0..11.0, -3.0..-0.3),
         (inputs, each) in (-1.3..1.3, -1.0..4.0),
         with_flows: bool,
@@ -291,7 +291,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn law_the_explained_loss_is_the_answers() {
+fn law_the_explanation_and_the_answer_give_the_same_loss() {
     // The regression predicts a loss of 5.5 % for 20 flows with 175 packets. The flows use 89.5 % of the link, too much for such
     // a loss.
     let slow = RouterQuestion {

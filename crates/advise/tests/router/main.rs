@@ -45,7 +45,7 @@ fn lasting() -> RouterQuestion {
 }
 
 #[test]
-fn short_transfers_under_a_known_loss_by_hand() {
+fn advice_for_short_transfers_at_a_known_loss_matches_hand_calculation() {
     // Eq. (6): sqrt(2 M C T_o / D) with M = 30, D = 5 and 5000 packets is sqrt(60,000) = 244.95, or 367 kB. The delay is 2.94 ms
     // when full and half of that on average; p = 1 / 244.95.
     let q = RouterQuestion {
@@ -69,7 +69,7 @@ fn short_transfers_under_a_known_loss_by_hand() {
 }
 
 #[test]
-fn bulk_transfers_get_no_more_than_a_bandwidth_delay_product() {
+fn bulk_transfers_get_at_most_one_bdp() {
     // 80 kB x 8 x 2^(2/3) is 677.3 packets, or 678 segments: D = 10. f = 1/2 gives sqrt(2 x 678 x 5000 / 10) = 823.4; f = 1/100
     // gives sqrt(100 x 678 x 5000 / 10) = 5822 > 5000.
     let best = |f: f64| {
@@ -83,7 +83,7 @@ fn bulk_transfers_get_no_more_than_a_bandwidth_delay_product() {
 }
 
 #[test]
-fn short_flows_and_latency_ask_for_less() {
+fn short_flows_and_latency_need_smaller_buffers() {
     let buffer = |favour| {
         let q = RouterQuestion { favour, mix: Mix::Short, ..question("10Gbit/s") };
         advise(&q).unwrap().recommended.buffer
@@ -93,7 +93,7 @@ fn short_flows_and_latency_ask_for_less() {
 }
 
 #[test]
-fn what_an_operator_measures_decides() {
+fn operator_inputs_change_the_answer() {
     let small = RouterQuestion { rate: "50Mbit/s".parse().unwrap(), ..question("500Mbit/s") };
     let advice = |q: RouterQuestion| advise(&q).unwrap();
     let usual = advice(small.clone());
@@ -114,7 +114,7 @@ fn what_an_operator_measures_decides() {
 }
 
 #[test]
-fn no_bulk_transfer_is_larger_than_all_of_a_sample() {
+fn no_bulk_transfer_exceeds_the_largest_sampled_size() {
     // The mean is 5.03 MB, and 8 x 2^(1 / 1.5) means are 63.9 MB.
     let sizes = vec![10_000, 80_000, 15_000_000].into_iter().map(Bytes::new).collect();
     let q = RouterQuestion { mix: Mix::Sizes(sizes), ..question("10Gbit/s") };
@@ -128,7 +128,7 @@ fn no_bulk_transfer_is_larger_than_all_of_a_sample() {
 }
 
 #[test]
-fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
+fn advice_for_a_single_burst_buffer_warns_of_its_loss() {
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
         favour: Favour::Latency,
@@ -151,7 +151,7 @@ fn a_buffer_for_single_bursts_says_so_and_warns_of_its_loss() {
 }
 
 #[test]
-fn a_loss_too_small_to_matter_is_a_bound() {
+fn a_negligible_loss_is_printed_as_an_upper_bound() {
     // For a single flow, eq. (3) gives a loss of at most 1.1e-5.
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
@@ -166,7 +166,7 @@ fn a_loss_too_small_to_matter_is_a_bound() {
 }
 
 #[test]
-fn a_load_above_the_link_is_refused_with_how_it_was_read() {
+fn a_load_above_the_link_rate_is_rejected_as_parsed() {
     let error = advise(&RouterQuestion { load: Some(120.0), ..question("10Gbit/s") });
     let error = error.unwrap_err().to_string();
     assert!(
@@ -176,7 +176,7 @@ fn a_load_above_the_link_is_refused_with_how_it_was_read() {
 }
 
 #[test]
-fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
+fn short_flows_that_cannot_fill_the_link_get_no_share_of_it() {
     // 80 kB is 54 packets in 6 RTTs of 60 ms: 1.778 Mbit/s each and 35.6 Mbit/s together, 3.6 % of the link.
     let q = RouterQuestion {
         flows: Some(20),
@@ -196,7 +196,7 @@ fn flows_too_short_to_fill_the_link_are_not_promised_a_share_of_it() {
 }
 
 #[test]
-fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
+fn flows_of_unknown_size_get_a_buffer_between_the_two_rules() {
     // C T is 5000 packets, or 20 for each of 250 flows. The buffer is ln(20 / 13) / ln(8) = 0.2072 of the way from the best
     // buffer for transfers to 5000 / sqrt(250) = 316.2 packets. Flows of M packets fill the link if M / log2(M) = 2 x 20: M =
     // 335.6, or 503.4 kB.
@@ -224,7 +224,7 @@ fn flows_of_unknown_size_get_a_buffer_between_two_rules() {
 }
 
 #[test]
-fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
+fn longer_transfers_get_a_buffer_nearer_to_the_square_root_rule() {
     // C T is 250 packets, 12.5 for each of 20 flows. Filling the link takes 2 x 12.5 log2(M) packets, less than the 200 from
     // which on sizes count.
     let of = |size: u64| {
@@ -263,7 +263,7 @@ fn the_longer_transfers_last_the_nearer_their_buffer_is_to_the_square_roots() {
 }
 
 #[test]
-fn flows_that_their_inputs_keep_below_the_link_are_named() {
+fn the_answer_names_flows_whose_inputs_cannot_fill_the_link() {
     // Ten inputs of 100 Mbit/s fill the link of 1 Gbit/s; eleven exceed it.
     let named = |flows: u64| {
         let q = RouterQuestion { flows: Some(flows), ..question("100Mbit/s") };
@@ -277,7 +277,7 @@ fn flows_that_their_inputs_keep_below_the_link_are_named() {
 }
 
 #[test]
-fn a_single_flow_needs_a_bandwidth_delay_product() {
+fn a_single_flow_needs_one_bdp() {
     // One flow needs C T, 7.5 MB.
     let one = advise(&RouterQuestion { flows: Some(1), ..question("10Gbit/s") }).unwrap();
     assert_eq!(one.recommended.bytes, Bytes::new(7_500_000));
@@ -307,7 +307,7 @@ fn without_enough_inputs_nothing_queues() {
 }
 
 #[test]
-fn where_nothing_queues_the_answer_is_that_alone() {
+fn if_nothing_queues_the_answer_omits_loss_and_rules() {
     // Two inputs of 500 Mbit/s fill the link of 1 Gbit/s.
     for (inputs, buffer) in
         [(1, "1 packet (1.5 kB), one for each input"), (2, "2 packets (3 kB), one for each input")]
@@ -327,7 +327,7 @@ fn where_nothing_queues_the_answer_is_that_alone() {
 }
 
 #[test]
-fn a_buffer_that_overloads_its_flows_is_warned_of() {
+fn a_buffer_that_overloads_its_flows_draws_a_warning() {
     // C T is 250 packets for 50 flows: a buffer of 20 packets leaves each flow fewer than four.
     let q = RouterQuestion {
         rate: "50Mbit/s".parse().unwrap(),
@@ -343,7 +343,7 @@ fn a_buffer_that_overloads_its_flows_is_warned_of() {
 /// 20 persistent flows share 2 C T = 100 packets, five each. That exceeds the four packets of an overload with C T, but the loss
 /// is too high for any closed form.
 #[test]
-fn a_loss_too_high_for_closed_forms_is_warned_of() {
+fn a_loss_too_high_for_closed_forms_draws_a_warning() {
     let few = RouterQuestion {
         rate: Rate::from_mbit_per_second(10),
         flows: Some(20),
@@ -359,7 +359,7 @@ fn a_loss_too_high_for_closed_forms_is_warned_of() {
 }
 
 #[test]
-fn the_size_from_which_given_flows_persist_is_named() {
+fn the_explanation_states_the_size_at_which_flows_persist() {
     let of = |size: u64| {
         let size_mean = Some(Bytes::new(size));
         let q = RouterQuestion { flows: Some(20), size_mean, ..question("10Gbit/s") };
@@ -375,7 +375,7 @@ fn the_size_from_which_given_flows_persist_is_named() {
 }
 
 #[test]
-fn a_parameter_given_alone_is_not_the_whole_loss_form() {
+fn the_answer_distinguishes_a_single_parameter_from_a_whole_loss_form() {
     let source = |loss_a, loss_b, [rate, input]: [&str; 2]| {
         let parameters = Parameters { loss_a, loss_b, ..Parameters::default() };
         let rate = rate.parse().unwrap();
@@ -408,7 +408,7 @@ fn an_exponential_needs_both_of_its_parameters() {
 }
 
 #[test]
-fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
+fn impossible_links_are_rejected_and_light_tails_draw_a_warning() {
     let refused = |q: RouterQuestion| advise(&q).unwrap_err().to_string();
     assert!(refused(RouterQuestion { rate: Rate::ZERO, ..question("1Gbit/s") }).contains("rate "));
     assert!(refused(RouterQuestion { inputs: Some(0), ..question("1Gbit/s") }).contains("inputs "));
@@ -426,7 +426,7 @@ fn impossible_links_are_refused_in_words_and_light_tails_warned_of() {
 }
 
 #[test]
-fn a_loss_form_above_one_is_blamed_on_its_parameters() {
+fn a_loss_form_above_one_is_rejected_with_its_parameters() {
     let parameters = Parameters { loss_a: Some(100.0), loss_b: Some(0.05), ..Default::default() };
     // 100 B^-0.05 exceeds 1 for any buffer that a link has.
     let refused =
@@ -435,7 +435,7 @@ fn a_loss_form_above_one_is_blamed_on_its_parameters() {
 }
 
 #[test]
-fn the_rules_of_the_square_root_are_there_for_the_flows_assumed() {
+fn square_root_rules_use_the_assumed_number_of_flows() {
     let q = question("10Gbit/s");
     let advice = advise(&q).unwrap();
     let text = advice.text(false, 80);
@@ -478,7 +478,7 @@ fn the_legend_explains_the_sizes_and_the_flows_behind_the_numbers() {
 }
 
 #[test]
-fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
+fn tiny_bdps_are_rejected_and_no_rate_exceeds_the_link() {
     // 1 kbit/s x 2 s = 250 B; 1 Mbit/s x 48 ms = 6000 B, four packets.
     let link = |rate: &str, rtt: &str| RouterQuestion {
         rate: rate.parse().unwrap(),
@@ -501,7 +501,7 @@ fn links_of_a_few_packets_are_refused_and_nothing_exceeds_the_link() {
 }
 
 #[test]
-fn no_transfer_is_promised_more_than_its_access_link_carries() {
+fn no_predicted_rate_exceeds_the_access_link() {
     let q = RouterQuestion { inputs: Some(1000), ..question("2Mbit/s") };
     let advice = advise(&q).unwrap();
     let max = Rate::from_mbit_per_second(2);
@@ -512,7 +512,7 @@ fn no_transfer_is_promised_more_than_its_access_link_carries() {
 }
 
 #[test]
-fn the_explanation_cites_nothing_of_the_repository() {
+fn the_explanation_cites_no_repository_files() {
     for flows in [None, Some(100), Some(20)] {
         for (rate, input) in [("1Gbit/s", "10Gbit/s"), ("50Mbit/s", "500Mbit/s")] {
             let q = RouterQuestion { rate: rate.parse().unwrap(), flows, ..question(input) };

@@ -40,7 +40,7 @@ pub fn simulated(bulk: [u64; 3]) -> Simulated {
 }
 
 #[test]
-fn flows_that_persist_fill_the_link_in_the_simulator() {
+fn persistent_flows_fill_the_link_in_the_simulator() {
     // 5000 / sqrt(400) = 250 packets.
     let advice = advise(&lasting()).unwrap();
     assert!((advice.recommended.buffer.get() - 250.0).abs() < 1e-9 && advice.can_be_simulated());
@@ -62,7 +62,7 @@ fn flows_that_persist_fill_the_link_in_the_simulator() {
 
 /// 5000 packets of 1500 B at 1 Gbit/s are 60 ms.
 #[test]
-fn the_gain_and_the_cost_of_a_larger_buffer_are_named_for_flows_that_persist_too() {
+fn a_larger_buffers_gain_and_cost_are_shown_for_persistent_flows_too() {
     let text = |bulk| {
         let decided = advise(&lasting()).unwrap().decided_by(simulated(bulk));
         assert_eq!(decided.basis, Basis::SquareRoot);
@@ -75,7 +75,7 @@ fn the_gain_and_the_cost_of_a_larger_buffer_are_named_for_flows_that_persist_too
 }
 
 #[test]
-fn a_link_that_idles_with_the_rule_is_not_said_to_be_busy() {
+fn the_explanation_never_calls_an_idling_link_busy() {
     let advice = advise(&question("10Gbit/s")).unwrap();
     assert_eq!((advice.basis, advice.is_closed_form()), (Basis::BandwidthDelay, true));
     let text = |used| {
@@ -91,7 +91,7 @@ fn a_link_that_idles_with_the_rule_is_not_said_to_be_busy() {
 }
 
 #[test]
-fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
+fn bulk_transfers_get_the_rules_buffer_unless_another_is_significantly_better() {
     // The formula asks for 823 packets; C T is 5000.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let decided = |bulk| advice.clone().decided_by(simulated(bulk)).recommended;
@@ -108,7 +108,7 @@ fn bulk_transfers_get_the_rule_unless_another_buffer_is_significantly_better() {
 }
 
 #[test]
-fn too_few_transfers_for_a_comparison_are_named() {
+fn the_explanation_reports_too_few_transfers_for_a_comparison() {
     for favour in [Favour::Throughput, Favour::Short, Favour::Latency] {
         let q = RouterQuestion { favour, parameters: poisson(), ..question("10Gbit/s") };
         let advice = advise(&q).unwrap();
@@ -127,7 +127,7 @@ fn too_few_transfers_for_a_comparison_are_named() {
 }
 
 #[test]
-fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
+fn under_overload_the_bulk_buffer_approaches_the_formulas() {
     // The formula asks for 823.4 packets; C T is 5000. At 2^-1/2 of the loss of an overload, 9.375 %, the buffer is sqrt(823.4 x
     // 5000) = 2029.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
@@ -149,7 +149,7 @@ fn the_more_overload_the_nearer_bulk_transfers_buffer_is_the_formulas() {
 
 /// 180 flows use 90 % of 1 Gbit/s: each has 5 Mbit/s.
 #[test]
-fn the_simulated_flows_together_use_what_the_link_is_used() {
+fn simulated_flow_rates_add_up_to_the_link_utilisation() {
     let advice = advise(&question("10Gbit/s")).unwrap();
     for scale in [1.0, 0.1] {
         let link = simulated([2, 4, 6]);
@@ -173,7 +173,7 @@ fn the_simulated_flows_together_use_what_the_link_is_used() {
 }
 
 #[test]
-fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
+fn a_simulation_of_a_small_part_of_the_link_decides_nothing() {
     // By C T / sqrt(n), a hundredth of the link and the flows needs a tenth of the buffer, 10 times the link's share.
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
@@ -191,7 +191,7 @@ fn a_small_part_of_the_link_is_simulated_and_decides_nothing() {
 }
 
 #[test]
-fn the_range_is_that_of_the_table_shown() {
+fn the_range_matches_the_table() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
@@ -230,7 +230,7 @@ fn the_range_is_that_of_the_table_shown() {
 /// Short transfers have 0.8, 1 and 0.8 Mbit/s. Geometrically, 90 % of the best is halfway to either neighbour of the recommended
 /// buffer, not at the last buffer tried before the rate falls below.
 #[test]
-fn the_range_of_a_rate_is_interpolated_at_both_ends() {
+fn the_90_percent_range_is_interpolated_at_both_ends() {
     let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
     let advice = advise(&q).unwrap();
     let own = advice.recommended.buffer.get();
@@ -248,7 +248,7 @@ fn the_range_of_a_rate_is_interpolated_at_both_ends() {
 }
 
 #[test]
-fn a_link_on_which_flows_have_less_than_four_packets_is_named_overloaded() {
+fn a_link_with_fewer_than_four_packets_per_flow_is_overloaded() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let said = |loss: f64| {
         let mut table = simulated([2, 4, 6]);
@@ -272,7 +272,7 @@ fn rows(text: &str, head: &str) -> Vec<Vec<String>> {
 
 /// The buffers use 60 to 95 % of the link; with each of them, short transfers have 1 +- 0.1 Mbit/s.
 #[test]
-fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
+fn idling_the_link_without_gain_to_short_transfers_draws_a_warning() {
     let q = RouterQuestion { favour: Favour::Short, parameters: poisson(), ..question("10Gbit/s") };
     let warned = |used: [f64; 3], load| {
         let mut table = Simulated { advised: 0, ..simulated([2, 4, 6]) };
@@ -289,7 +289,7 @@ fn a_link_left_idle_for_short_transfers_that_gain_nothing_is_warned_of() {
 }
 
 #[test]
-fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
+fn law_a_simulation_supplies_every_number_of_the_answer() {
     let q = RouterQuestion {
         available: Some(Bytes::new(1_500_000)),
         parameters: poisson(),
@@ -346,7 +346,7 @@ fn law_all_numbers_of_an_answer_are_the_simulations_if_there_was_one() {
 }
 
 #[test]
-fn a_simulation_without_the_recommended_buffer_has_no_say_in_the_numbers() {
+fn a_simulation_without_the_recommended_buffer_changes_no_numbers() {
     // The formula asks for 20 packets; the smallest buffer tried is 100.
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
@@ -359,7 +359,7 @@ fn a_simulation_without_the_recommended_buffer_has_no_say_in_the_numbers() {
 }
 
 #[test]
-fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
+fn a_faster_larger_buffer_is_mentioned_once() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let mut table = simulated([2, 4, 4]);
     table.buffers.push(SimulatedBuffer {
@@ -378,7 +378,7 @@ fn a_larger_buffer_is_named_once_beside_the_claim_about_smaller_ones() {
 }
 
 #[test]
-fn too_few_transfers_for_a_median_have_no_rate_in_the_text_either() {
+fn fewer_than_30_transfers_give_no_median_rate() {
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let decided = |flows| {
         let mut table = simulated([2, 4, 4]);
@@ -389,7 +389,7 @@ fn too_few_transfers_for_a_median_have_no_rate_in_the_text_either() {
 }
 
 #[test]
-fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
+fn advice_takes_its_numbers_from_the_simulation_that_checked_it() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let calm = advise(&q).unwrap();
@@ -405,7 +405,7 @@ fn advice_has_the_numbers_of_the_simulation_that_checked_it() {
 /// The best rate is 2 Mbit/s, and the formula's buffer gives 1.4. 90 % is 1.8: geometrically two thirds of the way to 800
 /// packets.
 #[test]
-fn a_buffer_for_latency_keeps_90_percent_in_the_simulator() {
+fn a_buffer_for_latency_keeps_90_percent_of_the_best_simulated_rate() {
     let q =
         RouterQuestion { favour: Favour::Latency, parameters: poisson(), ..question("10Gbit/s") };
     let calm = advise(&q).unwrap();
@@ -430,7 +430,7 @@ fn a_buffer_for_latency_keeps_90_percent_in_the_simulator() {
 
 /// 400 flows of 200 kB are between the two rules.
 #[test]
-fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
+fn simulated_short_transfers_get_no_larger_buffer_than_bulk_transfers() {
     for size in [200_000, 5_000_000, 50_000_000] {
         let of = |favour| {
             let size_mean = Some(Bytes::new(size));
@@ -458,7 +458,7 @@ fn a_simulation_gives_short_transfers_no_more_than_bulk_ones() {
 }
 
 #[test]
-fn each_warning_is_part_of_the_answer_alone() {
+fn the_answer_contains_each_warning() {
     let few = RouterQuestion { flows: Some(2), mix: Mix::Short, ..question("10Gbit/s") };
     let part = Simulated { scale: 0.01, ..simulated([2, 4, 6]) };
     let advice = advise(&few).unwrap().decided_by(part).unsimulated("a reason".to_owned());
@@ -493,7 +493,7 @@ fn no_line_is_longer_than_80_columns() {
 
 /// The rule's buffer is 5000 packets, the largest tried.
 #[test]
-fn a_full_bandwidth_delay_product_comes_with_the_option_for_less() {
+fn advice_for_a_full_bdp_offers_the_latency_option() {
     let hint = "; for less: --favour latency\n";
     let advice = advise(&RouterQuestion { parameters: poisson(), ..question("10Gbit/s") }).unwrap();
     let full = advice.clone().decided_by(simulated([2, 4, 4]));

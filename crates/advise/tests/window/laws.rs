@@ -64,7 +64,7 @@ proptest! {
 
     /// A faster or longer path never needs a smaller window in total. Under loss this holds to 1 or 2 %, and to one packet.
     #[test]
-    fn law_the_window_grows_with_rate_and_round_trip(
+    fn law_the_window_grows_with_rate_and_rtt(
         (kbit, ms) in (1000_u64..100_000_000, 1_u64..1000),
         (faster, longer) in (1.0..8.0, 1.0..8.0),
         buffer in proptest::option::of(1500_u64..100_000_000),

@@ -7,7 +7,7 @@ use sweetspot_units::Bytes;
 use crate::question;
 
 #[test]
-fn where_loss_limits_no_window_is_said_to_help() {
+fn no_window_helps_a_loss_limited_path() {
     let q = WindowQuestion { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
     let advice = advise(&q).unwrap();
     assert!(advice.loss_limited);
@@ -25,7 +25,7 @@ fn where_loss_limits_no_window_is_said_to_help() {
 /// 1 / (1 + p D) of the path's: 95 % at p = 0.05 / 0.95 / D. Losses before K cost more, but there are only K p 833,333 / s of
 /// them: less than 0.7 at that p.
 #[test]
-fn the_loss_and_the_connections_that_fill_a_path_follow_from_the_growth_after_a_loss() {
+fn cubic_growth_determines_the_loss_and_connections_that_fill_a_path() {
     let q = WindowQuestion { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
     let advice = advise(&q).unwrap();
     let fills = advice.fills_path.unwrap();
@@ -54,7 +54,7 @@ fn the_loss_and_the_connections_that_fill_a_path_follow_from_the_growth_after_a_
 /// One model gives the rate, the remedies and the threshold between them: nothing jumps where loss begins to limit, and less loss
 /// never lowers the rate.
 #[test]
-fn the_answer_has_no_jump_where_loss_begins_to_limit() {
+fn advice_is_continuous_at_the_loss_limit() {
     for buffer in [None, Some(250_000), Some(500_000)] {
         let of = |loss: f64| {
             let loss = Some(loss.to_string().parse().unwrap());
@@ -76,7 +76,7 @@ fn the_answer_has_no_jump_where_loss_begins_to_limit() {
 }
 
 #[test]
-fn loss_limits_cubic_less_than_reno_and_the_gain_names_which() {
+fn loss_limits_cubic_less_than_reno_and_the_text_names_which() {
     let loss = Some("1e-5".parse().unwrap());
     let q = WindowQuestion { loss, ..question("200Mbit/s", "80ms") };
     // RFC 9438, section 5.1: 1.0538 (0.08 / 1e-5)^0.75 = 891.4 packets of 1500 B per 80 ms, 133.71 Mbit/s. This is the mean under
@@ -126,7 +126,7 @@ fn loss_limits_cubic_less_than_reno_and_the_gain_names_which() {
 }
 
 #[test]
-fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
+fn the_loss_limited_rate_is_the_same_beside_any_cross_traffic() {
     let base =
         WindowQuestion { loss: Some("1e-5".parse().unwrap()), ..question("10Gbit/s", "80ms") };
     let alone = advise(&base).unwrap();
@@ -145,7 +145,7 @@ fn where_loss_limits_the_rate_is_known_beside_any_cross_traffic() {
 /// half of it cuts them off. With a loss of 50 % the mean window is 2 packets of 1500 B, which fit even half of TCP's initial
 /// window, the smallest recommended.
 #[test]
-fn half_a_window_costs_rate_only_if_the_losses_leave_more() {
+fn half_the_window_costs_rate_only_if_loss_allows_more() {
     for (rtt, loss, costs) in
         [("600ms", "50%", false), ("600ms", "1e-3", true), ("48ms", "1e-3", true)]
     {
@@ -173,7 +173,7 @@ fn half_a_window_costs_rate_only_if_the_losses_leave_more() {
 
 /// At a loss of 30 %, the rate times 20 us is less than one packet. The search for a sufficient window starts at one packet.
 #[test]
-fn a_loss_that_leaves_less_than_a_packet_in_flight_has_an_answer() {
+fn a_loss_that_leaves_under_one_packet_in_flight_gets_advice() {
     let loss = Some("30%".parse().unwrap());
     for buffer in [None, Some(Bytes::new(100_000))] {
         let q = WindowQuestion { loss, buffer, ..question("10Gbit/s", "20us") };

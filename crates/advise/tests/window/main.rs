@@ -31,7 +31,7 @@ fn shared() -> WindowQuestion {
 }
 
 #[test]
-fn ten_gigabit_over_80_ms_by_hand() {
+fn advice_for_10_gbit_per_s_over_80_ms_matches_hand_calculation() {
     // C T = 1e10 * 0.08 / 8 = 100 MB of packets, and the buffer has 12 MB; 1448 of 1500 B are payload. A window of 105 MB has a
     // queue of 5 MB * 8 / 1e10 = 4 ms; half of it carries 52.5e6 * 8 / 0.08 = 5.25 Gbit/s. Beyond the sweet spot, Reno gets
     // 0.75e10 * 112^2 / (112^2 - 1200) = 8.293 Gbit/s. CUBIC grows back to 112 MB by 1 - 0.3 x^3 of them, on average 0.9721 of
@@ -55,7 +55,7 @@ fn ten_gigabit_over_80_ms_by_hand() {
 }
 
 #[test]
-fn against_elephants_the_advice_is_equation_8() {
+fn advice_against_elephants_follows_equation_8() {
     let json = advise(&shared()).unwrap().json();
     // R = 32.5 Mbit/s over 100 ms and the 100 ms of a full buffer: 812.5 kB of packets, each with 1448 B of payload in 1500.
     assert_eq!(json["recommended_bytes"], 784_333);
@@ -65,14 +65,14 @@ fn against_elephants_the_advice_is_equation_8() {
 }
 
 #[test]
-fn an_unknown_buffer_is_said_to_be_assumed_away() {
+fn an_unknown_buffer_is_listed_as_an_assumption() {
     let advice = advise(&question("100Mbit/s", "20ms")).unwrap();
     assert_eq!(advice.sweet_spot.low, advice.sweet_spot.high);
     assert!(advice.assumptions.iter().any(|a| a.contains("A stated buffer gives")));
 }
 
 #[test]
-fn impossible_paths_are_refused_in_words() {
+fn impossible_paths_are_rejected_with_the_reason() {
     let refused = |q: &WindowQuestion| advise(q).unwrap_err().to_string();
     let q = question("1Gbit/s", "1ms");
     assert!(refused(&WindowQuestion { rate: Rate::ZERO, ..q }).contains("rate "));
@@ -84,7 +84,7 @@ fn impossible_paths_are_refused_in_words() {
 }
 
 #[test]
-fn a_path_that_no_window_fills_is_shared_among_connections() {
+fn a_path_too_large_for_one_window_is_split_among_connections() {
     // C T is 1.25 GB with 1.207 GB of payload, more than TCP's largest window, 65,535 x 2^14 = 1.074 GB. Two windows of 603.3 MB
     // carry 50 Gbit/s each.
     let advice = advise(&question("100Gbit/s", "100ms")).unwrap();
@@ -108,7 +108,7 @@ fn a_path_that_no_window_fills_is_shared_among_connections() {
 }
 
 #[test]
-fn small_windows_are_set_where_they_act() {
+fn small_windows_are_set_with_so_rcvbuf() {
     // 10 Mbit/s x 20 ms = 25 kB, 24,133 B without headers. tcp_rmem[2] would be below a connection's initial buffer.
     let text = advise(&question("10Mbit/s", "20ms")).unwrap().text(true, 80);
     assert!(
@@ -132,7 +132,7 @@ fn no_line_is_longer_than_80_columns() {
 
 /// From kernel 6.8 on, half of a receive buffer is window.
 #[test]
-fn the_window_line_says_how_the_settings_follow() {
+fn the_window_line_relates_the_window_to_the_settings() {
     let line = |buffer, kernel: &str| {
         let kernel = kernel.parse().unwrap();
         let q = WindowQuestion { buffer, kernel, ..question("100Mbit/s", "100ms") };
@@ -151,7 +151,7 @@ fn the_window_line_says_how_the_settings_follow() {
 
 /// Host-wide settings and a program's own buffer allow no more than path and buffer hold. An unknown buffer counts as none.
 #[test]
-fn the_settings_allow_the_window_that_is_held() {
+fn the_settings_allow_exactly_the_recommended_window() {
     for (rate, rtt) in [("10Gbit/s", "80ms"), ("100Mbit/s", "100ms"), ("1Gbit/s", "3ms")] {
         for buffer in [None, Some(Bytes::new(7_500)), Some(Bytes::new(500_000_000))] {
             let q = WindowQuestion { buffer, ..question(rate, rtt) };
@@ -171,7 +171,7 @@ fn the_settings_allow_the_window_that_is_held() {
 /// BTC T_a is the mean window of the congestion control: for Reno 3/4 of the peak (SOBAS eqs 12, 13). Without a buffer, CUBIC
 /// grows from 0.7 of the peak by W (1 - 0.3 x^3), and its mean is 0.925 W.
 #[test]
-fn the_fifth_product_is_the_mean_window_of_the_congestion_control() {
+fn bdp5_is_the_mean_window_of_the_congestion_control() {
     for (congestion, share) in [(LossResponse::Reno, 0.75), (LossResponse::Cubic, 0.925)] {
         let advice = advise(&WindowQuestion { congestion, ..question("10Gbit/s", "80ms") });
         let bdp5 = advice.unwrap().bdps[4].window.unwrap().as_f64();
@@ -181,7 +181,7 @@ fn the_fifth_product_is_the_mean_window_of_the_congestion_control() {
 
 /// TCP's largest window is 1.074 GB (RFC 7323, section 2.3), so a window above half of it cannot be doubled.
 #[test]
-fn no_rate_is_given_for_a_window_that_tcp_cannot_have() {
+fn a_window_above_tcps_maximum_gets_no_rate() {
     for (rate, has_twice) in [("40Gbit/s", true), ("50Gbit/s", false)] {
         let advice = advise(&question(rate, "100ms")).unwrap();
         assert_eq!(advice.wrong_by_two[1].rate.is_some(), has_twice, "{rate}");
@@ -212,7 +212,7 @@ fn twice_the_window_loses_packets_where_there_may_be_no_buffer() {
 
 /// A window that overflows the buffer fills it only at its peaks; a window that fits has a standing queue.
 #[test]
-fn a_peak_is_told_from_a_standing_queue() {
+fn peak_and_standing_queues_are_distinguished() {
     // 250 kB at 100 Mbit/s are 20 ms.
     for (buffer, is_peak) in [(250_000, true), (600_000, false)] {
         let q =
@@ -230,7 +230,7 @@ fn line_names(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_path_is_answered_in_five_lines_of_eighty_columns() {
+fn every_answer_is_five_lines_of_at_most_80_columns() {
     let buffer = Some(Bytes::new(12_000_000));
     let loss = Some("1e-5".parse().unwrap());
     let plain = question("10Gbit/s", "80ms");
@@ -257,7 +257,7 @@ fn every_path_is_answered_in_five_lines_of_eighty_columns() {
 /// The largest TSO segment is 65,536 B, and a burst is at most the window: 10 Mbit/s x 20 ms plus half of a buffer of 20 kB is 35
 /// kB.
 #[test]
-fn a_buffer_below_a_senders_burst_is_warned_of() {
+fn a_buffer_smaller_than_a_sender_burst_draws_a_warning() {
     let of = |rate, rtt, buffer| {
         let buffer = Some(Bytes::new(buffer));
         let advice = advise(&WindowQuestion { buffer, ..question(rate, rtt) }).unwrap();
@@ -277,7 +277,7 @@ fn a_buffer_below_a_senders_burst_is_warned_of() {
 }
 
 #[test]
-fn a_product_below_a_byte_is_no_zero() {
+fn a_bdp_below_one_byte_is_not_printed_as_zero() {
     // 1 kbit/s x 1 ms is one bit.
     let error = advise(&question("1kbit/s", "1ms")).unwrap_err().to_string();
     assert!(error.contains("rate x RTT is less than 1 B, less than the ten packets"), "{error}");
@@ -287,7 +287,7 @@ fn a_product_below_a_byte_is_no_zero() {
 const INITIAL_WINDOW: Bytes = Bytes::new(14_480);
 
 #[test]
-fn a_path_that_the_initial_window_fills_or_overflows_needs_no_window() {
+fn a_path_that_the_initial_window_fills_is_rejected() {
     // 1 Mbit/s x 119 ms = 14,875 B; one more millisecond makes it 15 kB. A deep buffer does not justify a window, which would
     // only queue.
     for buffer in [None, Some(Bytes::new(1_000_000))] {
@@ -327,7 +327,7 @@ fn closed_forms_warn_of_mice_unless_the_buffer_is_deep() {
 }
 
 #[test]
-fn the_margin_above_rate_x_rtt_is_named() {
+fn the_explanation_states_the_headroom_above_rate_x_rtt() {
     let buffer = |bytes| {
         let q = WindowQuestion { buffer: Some(Bytes::new(bytes)), ..question("100Mbit/s", "50ms") };
         let text = advise(&q).unwrap().text(true, 80);

@@ -31,7 +31,7 @@ pub fn tried(kb: u64, kbit: u64, as_fast: bool) -> TriedWindow {
 }
 
 #[test]
-fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
+fn windows_are_simulated_only_with_known_buffer_and_cross_traffic_or_loss() {
     let shared = shared();
     let windows = advise(&shared).unwrap().windows_to_try().unwrap();
     // From half of A T_e = 187.5 kB to a fifth above the edge in equation 8, 812.5 kB, both less 52 B of headers in 1500.
@@ -58,7 +58,7 @@ fn windows_are_tried_only_where_others_share_a_path_of_known_buffer() {
 
 /// A simulation may find that loss limits where the closed form does not. The remedies then follow from the simulated rate.
 #[test]
-fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
+fn loss_remedies_follow_from_the_simulated_rate() {
     let q = WindowQuestion {
         buffer: Some(Bytes::new(250_000)),
         loss: Some("1e-5".parse().unwrap()),
@@ -93,7 +93,7 @@ fn the_remedies_for_loss_are_those_of_the_rate_simulated() {
 
 /// Each table has one source: windows with a simulated neighbour are in the table of simulations, the others in a separate one.
 #[test]
-fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
+fn named_windows_are_simulated_and_each_table_has_one_source() {
     for (cross, buffer) in [
         ("udp:30%", 625_000),
         ("elephants:70%", 625_000),
@@ -142,7 +142,7 @@ fn windows_with_a_name_are_simulated_and_no_table_has_two_sources() {
 }
 
 #[test]
-fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
+fn a_slightly_larger_window_does_not_count_as_double() {
     // 1.7 is within half a doubling of 2; 1.3 is not.
     for (larger, has_twice) in [(1020, true), (780, false)] {
         let windows = [tried(600, 29_000, true), tried(larger, 29_100, true)].to_vec();
@@ -160,7 +160,7 @@ fn a_window_of_about_twice_the_size_is_not_one_a_little_larger() {
 }
 
 #[test]
-fn what_was_simulated_decides_window_rate_delay_and_settings() {
+fn the_simulation_decides_window_rate_delay_and_settings() {
     let tried = |kb: u64, mbit: u64, ms: u64| TriedWindow {
         delay: Duration::from_millis(ms),
         ..tried(kb, mbit * 1000, kb == 600)
@@ -191,7 +191,7 @@ fn what_was_simulated_decides_window_rate_delay_and_settings() {
 }
 
 #[test]
-fn a_rare_loss_is_not_printed_as_none_and_runs_without_one_have_a_bound() {
+fn rare_losses_print_above_zero_and_loss_free_runs_get_a_bound() {
     let losses = [0.0, 4e-6, 4e-4];
     let of = |(i, loss): (u64, f64)| TriedWindow { loss, ..tried(300 + i, 25_000, true) };
     let windows = (0..).zip(losses).map(of).collect();
@@ -208,7 +208,7 @@ fn a_rare_loss_is_not_printed_as_none_and_runs_without_one_have_a_bound() {
 
 /// Elephants leave 15 of 50 Mbit/s.
 #[test]
-fn beside_flows_that_yield_the_window_that_takes_only_the_free_share_is_named() {
+fn the_text_names_the_window_that_takes_only_the_free_share() {
     let with = |cross: &str, kbit| {
         let q = WindowQuestion { cross: Some(cross.parse().unwrap()), ..shared() };
         let windows =
@@ -230,7 +230,7 @@ fn beside_flows_that_yield_the_window_that_takes_only_the_free_share_is_named() 
 }
 
 #[test]
-fn where_no_window_is_tried_the_reason_is_known() {
+fn the_reason_is_given_if_no_window_is_simulated() {
     let plain = question("50Mbit/s", "100ms");
     let (loss, cross) = (Some("1%".parse().unwrap()), Some("udp:30%".parse().unwrap()));
     let buffer = Some(Bytes::new(625_000));
@@ -274,7 +274,7 @@ fn the_smallest_window_tried_is_not_compared_with_itself() {
 /// A packet of 1500 B carries 1448 B of payload: 600 kB of payload are 621.5 kB of packets. The memory at either end is twice the
 /// payload.
 #[test]
-fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
+fn the_formulas_and_the_reason_describe_the_simulated_window() {
     let mice = WindowQuestion {
         cross: Some("mice:30%".parse().unwrap()),
         ..question("50Mbit/s", "100ms")
@@ -301,7 +301,7 @@ fn the_formulas_and_the_reason_are_those_of_the_window_simulated() {
 }
 
 #[test]
-fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_one_is_the_risk() {
+fn the_smallest_of_equally_fast_windows_is_recommended() {
     let text = |marks: [bool; 4]| {
         let windows = [(300, 25_800), (600, 28_900), (800, 28_700), (1200, 28_500)];
         let windows = windows.iter().zip(marks).map(|((kb, kbit), is)| tried(*kb, *kbit, is));
@@ -333,7 +333,7 @@ fn of_windows_that_are_as_fast_the_smallest_is_recommended_and_the_first_slower_
 
 /// Student's t for 95 % is 2.365 with seven degrees of freedom and 4.303 with two; the standard error is 1 Mbit/s.
 #[test]
-fn an_uncertain_rate_has_its_interval() {
+fn an_uncertain_rate_is_printed_with_its_interval() {
     for (seeds, words) in [(8, "571 +- 2 Mbit/s (95 %)"), (3, "571 +- 4 Mbit/s (95 %)")] {
         let rate_error = Rate::from_mbit_per_second(1);
         let windows = vec![TriedWindow { rate_error, ..tried(600, 571_000, true) }];
@@ -353,7 +353,7 @@ fn an_uncertain_rate_has_its_interval() {
 }
 
 #[test]
-fn a_search_that_ends_at_its_largest_window_says_so() {
+fn the_text_reports_a_search_that_ends_at_its_largest_window() {
     let why = |fastest: u64| {
         let windows = [300, 600].map(|kb| tried(kb, 20_000 + kb, kb == fastest)).to_vec();
         let all = TriedWindows { windows, seeds: 8, ..TriedWindows::default() };
@@ -379,7 +379,7 @@ fn runs_of(seconds: u64, windows: Vec<TriedWindow>) -> TriedWindows {
 
 /// 600 Mbit/s are 50,000 packets of 1500 B per second: a loss in 20 s, and four in 80 s.
 #[test]
-fn runs_with_too_few_losses_leave_the_closed_form() {
+fn runs_with_too_few_losses_keep_the_closed_form() {
     let closed = advise(&lossy_path()).unwrap();
     assert!(closed.loss_limited);
     let of = |seconds| {
@@ -394,7 +394,7 @@ fn runs_with_too_few_losses_leave_the_closed_form() {
 
 /// Three seeds with a standard error of 1 Mbit/s: half of the 95 % interval are 4.303 Mbit/s, by Student's t with two degrees of freedom.
 #[test]
-fn a_closed_form_outside_of_the_simulated_interval_is_named() {
+fn a_closed_form_outside_the_simulated_interval_is_reported() {
     let q = lossy_path();
     let closed = advise(&q).unwrap();
     let window = closed.recommended.window.unwrap();
@@ -415,7 +415,7 @@ fn a_closed_form_outside_of_the_simulated_interval_is_named() {
 }
 
 #[test]
-fn where_no_window_tried_binds_a_larger_one_is_as_good() {
+fn if_no_simulated_window_binds_a_larger_one_is_as_good() {
     let text = |fast: [bool; 3]| {
         let windows = [5_000, 10_000, 20_000].into_iter().zip(fast);
         let windows = windows.map(|(kb, fast)| tried(kb, 600_000, fast)).collect();

@@ -28,7 +28,7 @@ pub fn written(document: &impl serde::Serialize) -> BTreeSet<String> {
 }
 
 #[test]
-fn names_are_read_from_the_first_columns_at_any_depth() {
+fn member_names_are_read_from_the_first_column_and_at_any_depth() {
     let list = "Members:\n  a, b             numbers, or none\n                   more, words\n    c_s              time\n  long_name,\n    d";
     let expected = ["a", "b", "c_s", "d", "long_name"].map(str::to_owned);
     assert_eq!(listed(list), BTreeSet::from(expected));

@@ -237,7 +237,7 @@ mod tests {
     use crate::verbs::members::{listed, written};
 
     #[test]
-    fn the_help_lists_the_members_that_are_written() {
+    fn the_help_lists_exactly_the_json_members() {
         let sheet = Sheet {
             name: String::new(),
             title: String::new(),

@@ -111,7 +111,7 @@ mod tests {
     use crate::verbs::members::{listed, written};
 
     #[test]
-    fn the_help_lists_the_members_that_are_written() {
+    fn the_help_lists_exactly_the_json_members() {
         let command = UiArguments::augment_args(clap::Command::new("ui"));
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let (_, list) = help.split_once("Members of --json:").unwrap();

@@ -73,7 +73,7 @@ fn empty_lines(count: usize) -> std::io::Result<Vec<u8>> {
 }
 
 #[test]
-fn a_small_capture_costs_no_more_memory_than_a_large_one() -> Tested {
+fn a_small_hostile_capture_cannot_exhaust_memory() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("capture");
     // A pcapng block and a pcap record that declare 2 GB.
@@ -99,7 +99,7 @@ fn a_small_capture_costs_no_more_memory_than_a_large_one() -> Tested {
 }
 
 #[test]
-fn a_small_recording_costs_no_more_memory_than_a_large_one() -> Tested {
+fn a_small_hostile_recording_cannot_exhaust_memory() -> Tested {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("ss.log");
     fs::write(&file, empty_lines(257)?)?;

@@ -46,7 +46,7 @@ fn flows(json: &str) -> Result<Value, serde_json::Error> {
 }
 
 #[test]
-fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
+fn a_compressed_or_piped_capture_gives_the_same_flows() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("plain"), capture())?;
@@ -73,7 +73,7 @@ fn a_capture_says_the_same_compressed_and_on_standard_input() -> Tested {
 }
 
 #[test]
-fn a_compressed_capture_that_was_cut_off_is_read_up_to_there() -> Tested {
+fn a_truncated_compressed_capture_is_read_up_to_the_cut() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     // Stored, not deflated: each byte of the file is a byte of the capture.
@@ -121,7 +121,7 @@ fn noise(length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn one_flow_that_is_left_out_is_not_told_in_the_plural() -> Tested {
+fn a_single_omitted_flow_is_singular() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("a.pcap").display().to_string();
     fs::write(&file, capture())?;
@@ -131,7 +131,7 @@ fn one_flow_that_is_left_out_is_not_told_in_the_plural() -> Tested {
 }
 
 #[test]
-fn a_directory_is_its_captures_by_name() -> Tested {
+fn a_directory_stands_for_its_captures_sorted_by_name() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("b.pcap"), capture())?;
     fs::write(dir.path().join("a.pcap"), &capture()[..500])?;
@@ -149,7 +149,7 @@ fn a_directory_is_its_captures_by_name() -> Tested {
 
 /// Files with a capture's name are listed with an error. Other files that are not captures are skipped.
 #[test]
-fn a_file_of_a_directory_that_cannot_be_read_as_a_capture_is_named() -> Tested {
+fn unreadable_captures_in_a_directory_are_listed_with_their_error() -> Tested {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("a.pcap"), capture())?;
     fs::write(dir.path().join("empty.pcap"), "")?;
@@ -170,7 +170,7 @@ fn a_file_of_a_directory_that_cannot_be_read_as_a_capture_is_named() -> Tested {
 }
 
 #[test]
-fn a_page_needs_nothing_beside_it() -> Tested {
+fn an_html_page_is_self_contained() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("slow.pcap"), capture())?;
@@ -193,7 +193,7 @@ fn a_page_needs_nothing_beside_it() -> Tested {
 }
 
 #[test]
-fn what_a_kernel_said_is_judged_like_a_live_connection() -> Tested {
+fn recorded_ss_output_is_diagnosed_like_a_live_connection() -> Tested {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("ss.log");
@@ -240,7 +240,7 @@ fn written(mut packets: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
 }
 
 #[test]
-fn the_path_that_a_capture_shows_can_be_run() -> Tested {
+fn a_scenario_derived_from_a_capture_runs() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("bursts.pcap"), written(bursts()))?;
@@ -280,7 +280,7 @@ fn the_path_that_a_capture_shows_can_be_run() -> Tested {
 }
 
 #[test]
-fn captures_at_both_ends_say_what_was_lost_between_them() -> Tested {
+fn captures_at_both_ends_show_the_loss_between_them() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("sender.pcap"), written(bursts()))?;
@@ -303,7 +303,7 @@ fn captures_at_both_ends_say_what_was_lost_between_them() -> Tested {
 }
 
 #[test]
-fn a_capture_that_is_being_written_is_followed_to_its_end() -> Tested {
+fn follow_reads_a_growing_capture_to_its_end() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("growing.pcap");
     let whole = capture();
@@ -328,7 +328,7 @@ fn a_capture_that_is_being_written_is_followed_to_its_end() -> Tested {
 }
 
 #[test]
-fn what_is_no_device_and_no_file_cannot_be_followed() -> Tested {
+fn follow_rejects_a_name_that_is_neither_a_device_nor_a_file() -> Tested {
     let output = sweetspot(&["diagnose", "--follow", "no-such-device"])?;
     assert!(!output.status.success() && stderr(&output).contains("ip link"), "{}", stderr(&output));
     Ok(())
@@ -345,7 +345,7 @@ ESTAB 0      0           gateway.example:ssh laptop.example:50000
 ";
 
 #[test]
-fn a_paste_of_ss_is_recognised_on_standard_input_and_in_a_file() -> Tested {
+fn pasted_ss_output_is_recognised_on_stdin_and_in_a_file() -> Tested {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(&file, PASTED)?;
     let path = file.path().display().to_string();
@@ -397,7 +397,7 @@ fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
 }
 
 #[test]
-fn captures_are_said_to_share_a_connection_or_not_to() -> Tested {
+fn the_report_says_whether_two_captures_share_a_connection() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("one"), parallel(40_010..=40_011))?;

@@ -44,7 +44,7 @@ fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Test
 }
 
 #[test]
-fn a_slow_writer_is_the_application_by_process_by_parent_and_by_address() -> Tested {
+fn a_slow_writer_is_application_limited_by_pid_parent_pid_and_address() -> Tested {
     while_somebody_writes_slowly(|socket| {
         let end = socket.local_addr()?.to_string();
         // cargo is the parent: the connections of its children count as its own.
@@ -63,7 +63,7 @@ fn a_slow_writer_is_the_application_by_process_by_parent_and_by_address() -> Tes
 }
 
 #[test]
-fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
+fn top_lists_a_connection_with_its_process_and_limit() -> Tested {
     while_somebody_writes_slowly(|socket| {
         let end = socket.local_addr()?.to_string();
         let arguments = ["top", "--once", "--interval", "500ms", "--filter", &end];
@@ -87,7 +87,7 @@ fn top_lists_a_connection_with_who_has_it_and_what_limits_it() -> Tested {
 /// Both ends have the limit that the sender's counters show: `diagnose` reports one connection, from the sender, which knows
 /// more.
 #[test]
-fn top_names_the_limit_that_diagnose_names() -> Tested {
+fn top_and_diagnose_name_the_same_limit() -> Tested {
     while_somebody_writes_slowly(|socket| {
         let (near, far) = (socket.local_addr()?.to_string(), socket.peer_addr()?.to_string());
         let diagnosed = stdout(&sweetspot(&["diagnose", &near, "--for", "1s", "--json"])?);
@@ -105,7 +105,7 @@ fn top_names_the_limit_that_diagnose_names() -> Tested {
 
 /// The table says "receiving app", and JSON "receiver's application".
 #[test]
-fn a_filter_takes_the_words_of_the_table_and_of_json() -> Tested {
+fn a_filter_matches_table_words_and_json_words() -> Tested {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut near = TcpStream::connect(listener.local_addr()?)?;
@@ -122,7 +122,7 @@ fn a_filter_takes_the_words_of_the_table_and_of_json() -> Tested {
 }
 
 #[test]
-fn a_recording_is_judged_like_what_was_recorded() -> Tested {
+fn a_recording_gets_the_verdict_of_the_live_connection() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("top.log").display().to_string();
     while_somebody_writes_slowly(|ours| {
@@ -146,7 +146,7 @@ fn a_recording_is_judged_like_what_was_recorded() -> Tested {
 
 /// An existing file is not overwritten.
 #[test]
-fn a_recording_leaves_an_existing_file_as_it_is() -> Tested {
+fn record_does_not_overwrite_an_existing_file() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("kept.log");
     std::fs::write(&file, "precious")?;
@@ -160,13 +160,13 @@ fn a_recording_leaves_an_existing_file_as_it_is() -> Tested {
 }
 
 #[test]
-fn a_tap_says_what_limits_what_passes_it() -> Tested {
+fn a_tap_on_a_device_diagnoses_its_traffic() -> Tested {
     tap_says_what_limits("lo")
 }
 
 /// A packet on loopback leaves and arrives on the same device, but must be counted once.
 #[test]
-fn a_tap_of_all_devices_says_what_limits_what_passes_one() -> Tested {
+fn a_tap_on_all_devices_diagnoses_loopback_traffic() -> Tested {
     tap_says_what_limits("any")
 }
 

@@ -70,7 +70,7 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
 }
 
 #[test]
-fn a_device_of_another_namespace_is_followed() -> Tested {
+fn follow_works_on_a_device_in_another_namespace() -> Tested {
     let Some(namespace) = Namespace::new("follow")? else { return Ok(()) };
     let arguments = ["diagnose", "--netns", &namespace.name, "--follow", "lo", "--for", "500ms"];
     let mut last = String::new();
@@ -86,7 +86,7 @@ fn a_device_of_another_namespace_is_followed() -> Tested {
 }
 
 #[test]
-fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
+fn devices_are_looked_up_in_the_current_namespace_not_in_sysfs() -> Tested {
     // /sys still shows the host's namespace, which has no such device.
     let script = "ip link add follow0 type veth peer name follow1 || exit 77; \
                   exec \"$0\" diagnose --follow follow0 --for 200ms";
@@ -107,7 +107,7 @@ fn a_device_is_looked_for_in_the_own_namespace_and_not_in_sys() -> Tested {
 
 /// Without ARP, the packets reach the other device with a foreign address. The SYN is repeated after a second.
 #[test]
-fn a_connection_whose_syn_gets_no_answer_is_never_established() -> Tested {
+fn a_connection_with_unanswered_syns_is_reported_as_never_established() -> Tested {
     let script = "ip link add near type veth peer name far && ip addr add 192.0.2.1/24 dev near && \
                   ip link set near arp off up && ip link set far up || exit 77; \
                   : 3<>/dev/tcp/192.0.2.7/80 & \

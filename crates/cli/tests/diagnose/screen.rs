@@ -81,7 +81,7 @@ fn download() -> std::io::Result<(Terminal, u16)> {
 }
 
 #[test]
-fn a_connection_is_explained_tuned_and_let_go_by_a_key_each() -> Tested {
+fn single_keys_explain_tune_and_release_a_connection() -> Tested {
     let dir = tempfile::tempdir()?;
     let seen = dir.path().join("seen");
     let (client, port) = download()?;
@@ -116,7 +116,7 @@ fn a_connection_is_explained_tuned_and_let_go_by_a_key_each() -> Tested {
 }
 
 #[test]
-fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
+fn top_restores_the_terminal_on_sigterm() -> Tested {
     let dir = tempfile::tempdir()?;
     let seen = dir.path().join("seen");
     let Some(mut terminal) = on_terminal(120, "", &seen) else { return Ok(()) };
@@ -130,7 +130,7 @@ fn who_is_told_to_end_leaves_the_terminal_in_order() -> Tested {
 }
 
 #[test]
-fn without_a_terminal_top_records_until_it_is_told_to_end() -> Tested {
+fn top_without_a_terminal_records_until_sigterm() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("monday.log");
     let (_client, port) = download()?;

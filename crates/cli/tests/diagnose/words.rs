@@ -13,7 +13,7 @@ fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
 }
 
 #[test]
-fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
+fn an_invalid_target_is_rejected_in_one_line() -> Tested {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("empty"), [])?;
@@ -69,7 +69,7 @@ fn what_cannot_be_diagnosed_is_refused_in_one_line() -> Tested {
 
 /// `--help` gives the time over which each verb judges.
 #[test]
-fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
+fn the_help_of_top_and_diagnose_states_the_observation_time() -> Tested {
     let top =
         stdout(&sweetspot(&["top", "--help"])?).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(top.contains("over the last 10 seconds"), "{top}");
@@ -80,7 +80,7 @@ fn the_help_of_top_and_diagnose_names_the_time_they_judge() -> Tested {
 }
 
 #[test]
-fn standard_input_is_called_by_its_name() -> Tested {
+fn errors_call_standard_input_by_name() -> Tested {
     // A complete pcap file header, and half of one.
     let header = sweetspot_trace::file::file_header(2000);
     for (input, words) in [
@@ -103,7 +103,7 @@ fn standard_input_is_called_by_its_name() -> Tested {
 }
 
 #[test]
-fn one_capture_given_twice_is_refused_and_top_heads_its_interval() -> Tested {
+fn diagnose_rejects_a_repeated_capture_and_top_shows_its_interval() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("one.pcap");
     std::fs::write(&file, sweetspot_trace::file::file_header(2000))?;
@@ -115,7 +115,7 @@ fn one_capture_given_twice_is_refused_and_top_heads_its_interval() -> Tested {
 }
 
 #[test]
-fn a_process_without_connections_is_named() -> Tested {
+fn diagnose_says_that_a_process_has_no_connections() -> Tested {
     let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
     let result = refused(&[&idle.id().to_string()], 1, "have no TCP connection");
     idle.kill()?;
@@ -124,7 +124,7 @@ fn a_process_without_connections_is_named() -> Tested {
 }
 
 #[test]
-fn a_capture_without_tcp_and_one_cut_off_say_so_and_are_read() -> Tested {
+fn a_truncated_capture_and_one_without_tcp_are_read_and_noted() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("cut.pcap");
     // A header, an ARP packet of 14 + 28 bytes over Ethernet, and half a record.
@@ -165,7 +165,7 @@ ESTAB 0 40544 192.0.2.10:22 192.0.2.97:60022
 ";
 
 #[test]
-fn a_diagnosis_in_a_pipe_is_folded_and_has_the_rtt_that_is_known() -> Tested {
+fn a_piped_diagnosis_is_wrapped_and_shows_the_known_rtt() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("ss.log").display().to_string();
     fs::write(&file, OLD_KERNEL)?;

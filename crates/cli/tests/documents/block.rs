@@ -138,7 +138,7 @@ fn commands(body: &[&str]) -> Result<Vec<Command>, String> {
 }
 
 #[test]
-fn a_block_is_read_with_its_reasons_commands_codes_and_output() {
+fn a_block_parses_into_reasons_commands_exit_codes_and_output() {
     let text =
         "# T\n```console,needs-namespaces,needs-ping\n$ a \\\n    b\none\n...\n$ c\n? 3\n```\n";
     let command = |typed: &str, code, shown: &str| Command {

@@ -107,7 +107,7 @@ documents_work_by_copy_and_paste! {
 }
 
 #[test]
-fn every_document_with_an_example_to_run_is_tested() -> Result<(), Box<dyn std::error::Error>> {
+fn every_document_with_a_runnable_example_is_tested() -> Result<(), Box<dyn std::error::Error>> {
     for (name, blocks) in blocks()? {
         let to_run = blocks.iter().any(|block| !block.is_marked());
         let tested = TESTED.iter().any(|tested| Path::new(tested) == name);
@@ -128,7 +128,7 @@ fn most_examples_are_run() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Examples that are not run must still use existing verbs, options and make targets.
 #[test]
-fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error::Error>> {
+fn examples_that_are_not_run_use_existing_commands() -> Result<(), Box<dyn std::error::Error>> {
     let mut wrong = Vec::new();
     for (name, blocks) in blocks()? {
         for block in blocks.iter().filter(|block| block.is_marked()) {
@@ -143,7 +143,7 @@ fn examples_that_are_not_run_name_what_exists() -> Result<(), Box<dyn std::error
 
 /// Each row says yes, or gives a reason.
 #[test]
-fn each_feature_of_a_peer_is_offered_or_has_a_reason() -> Result<(), Box<dyn std::error::Error>> {
+fn each_feature_of_a_comparable_tool_is_offered_or_has_a_reason() -> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(root().join("docs/conveniences.md"))?;
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut count = 0;
@@ -160,7 +160,7 @@ fn each_feature_of_a_peer_is_offered_or_has_a_reason() -> Result<(), Box<dyn std
 }
 
 #[test]
-fn a_command_of_ours_stands_in_no_block_without_a_language()
+fn every_block_with_a_sweetspot_command_has_a_language()
 -> Result<(), Box<dyn std::error::Error>> {
     for path in documents()? {
         let text = std::fs::read_to_string(&path)?;

@@ -136,7 +136,7 @@ fn without_numbers(word: &str) -> String {
 }
 
 #[test]
-fn numbers_may_differ_and_words_may_not() {
+fn output_may_differ_in_numbers_but_not_in_words() {
     let command = |shown: &str| Command { typed: "x".to_owned(), code: 0, shown: shown.to_owned() };
     let shown = command("window   1.312 MB, 5 ms\n...\nlast\n");
     assert!(shown.compare("window  27 MB, 11.5 ms\nmore\nand more\nlast\n").is_ok());

@@ -80,7 +80,7 @@ fn targets_exist(words: &[String], root: &Path) -> Result<(), String> {
 }
 
 #[test]
-fn what_does_not_exist_is_found_in_blocks_that_are_not_run() {
+fn unknown_commands_and_options_are_found_in_blocks_that_are_not_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let checked = |typed: &str| {
         let text = format!("```console,two-hosts\n$ {typed}\n```\n");

@@ -28,7 +28,7 @@ fn copy(scratch: &Path, way: &str, name: &str, mark: &str) -> Kept {
 }
 
 #[test]
-fn a_copy_arrives_whole_by_every_way() {
+fn a_copy_arrives_whole_over_every_route() {
     for way in WAYS {
         let scratch = tempfile::tempdir().unwrap();
         let mut near = copy(scratch.path(), way, "there", way);
@@ -39,7 +39,7 @@ fn a_copy_arrives_whole_by_every_way() {
 }
 
 #[test]
-fn the_far_end_ends_with_the_near_end() {
+fn the_far_end_exits_with_the_near_end() {
     let mut signals = vec![Signal::TERMINATE, Signal::HANG_UP, Signal::KILL, Signal::INTERRUPT];
     signals.retain(|signal| !sweetspot_testing::is_ignored(signal.number()));
     for way in WAYS {

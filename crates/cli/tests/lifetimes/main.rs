@@ -78,7 +78,7 @@ fn outlives(verb: &Verb, cause: Cause, around: &Surroundings) -> Option<String> 
 }
 
 #[test]
-fn no_verb_outlives_its_cause() {
+fn every_verb_exits_on_a_signal_closed_terminal_or_lost_reader() {
     let Some(around) = Surroundings::new() else { return };
     let is_built = |verb: &&Verb| {
         let found = Path::new(&program(verb)).exists();
@@ -119,7 +119,7 @@ fn no_verb_outlives_its_cause() {
 
 /// The same as under nohup(1): SIGHUP is ignored from the start.
 #[test]
-fn what_was_started_by_nohup_survives_its_terminal_and_ends_when_it_is_asked_to() {
+fn a_server_under_nohup_survives_sighup_and_ends_on_sigterm() {
     let scratch = tempfile::tempdir().unwrap();
     let mut server = Command::new("sh")
         .args(["-c", "trap '' HUP; exec \"$0\" serve --dir . --listen 127.0.0.1:0"])

@@ -60,7 +60,7 @@ fn with_attributes(path: &str) -> RawEntry {
 }
 
 #[test]
-fn a_sender_sets_neither_special_bits_nor_more_than_the_umask_leaves() {
+fn received_modes_obey_the_umask_and_have_no_special_bits() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("in");
     fs::create_dir(&directory).unwrap();
@@ -87,7 +87,7 @@ fn a_sender_sets_neither_special_bits_nor_more_than_the_umask_leaves() {
 }
 
 #[test]
-fn extended_attributes_are_taken_on_request_and_only_those_of_users() {
+fn only_user_attributes_are_accepted_and_only_with_the_option() {
     let probe = tempfile::NamedTempFile::new().unwrap();
     if python("os.setxattr(p, 'user.probe', b'1')", probe.path()).is_none() {
         sweetspot_testing::skipped("the temporary directory has no extended attributes (ext4)");
@@ -107,7 +107,7 @@ fn extended_attributes_are_taken_on_request_and_only_those_of_users() {
 }
 
 #[test]
-fn attributes_that_no_receiver_takes_are_left_out_and_the_file_arrives() {
+fn a_file_with_oversized_attributes_arrives_without_them() {
     let Ok(scratch) = tempfile::tempdir_in("/dev/shm") else {
         sweetspot_testing::skipped("there is no /dev/shm");
         return;
@@ -135,7 +135,7 @@ fn attributes_that_no_receiver_takes_are_left_out_and_the_file_arrives() {
 }
 
 #[test]
-fn a_dotfile_comes_only_into_a_directory_that_a_transfer_made() {
+fn a_dotfile_is_accepted_only_in_a_directory_made_by_a_transfer() {
     let serve = Serve::start(&[]);
     fs::create_dir_all(serve.directory.join("old/.ssh")).unwrap();
     let refused = bring(
@@ -168,14 +168,14 @@ fn a_dotfile_comes_only_into_a_directory_that_a_transfer_made() {
 }
 
 #[test]
-fn dotfiles_come_on_request() {
+fn dotfiles_are_accepted_with_the_option() {
     let serve = Serve::start(&["--dotfiles"]);
     assert_eq!(bring(&serve, vec![new_file(".bashrc")]), []);
     assert_eq!(names(&serve.directory), [".bashrc"]);
 }
 
 #[test]
-fn an_honest_sender_of_a_dotfile_is_told_of_the_option_and_the_rest_goes() {
+fn a_rejected_dotfile_is_reported_with_the_option_and_the_rest_arrives() {
     let serve = Serve::start(&[]);
     let source = tempfile::tempdir().unwrap();
     fs::write(source.path().join(".hidden"), "x").unwrap();
@@ -187,7 +187,7 @@ fn an_honest_sender_of_a_dotfile_is_told_of_the_option_and_the_rest_goes() {
 }
 
 #[test]
-fn a_symbolic_link_does_not_lead_out_of_the_directory() {
+fn a_symbolic_link_cannot_lead_out_of_the_directory() {
     let serve = Serve::start(&[]);
     fs::create_dir(serve.directory.join("old")).unwrap();
     let refused = bring(
@@ -213,7 +213,7 @@ fn a_symbolic_link_does_not_lead_out_of_the_directory() {
 }
 
 #[test]
-fn copies_between_ones_own_directories_keep_all_links() {
+fn a_local_copy_keeps_absolute_links_and_dotfiles() {
     let scratch = tempfile::tempdir().unwrap();
     let (from, to) = (scratch.path().join("from"), scratch.path().join("to"));
     fs::create_dir(&from).unwrap();
@@ -227,7 +227,7 @@ fn copies_between_ones_own_directories_keep_all_links() {
 }
 
 #[test]
-fn a_further_name_is_given_only_to_a_file_that_this_transfer_brought() {
+fn a_hard_link_may_point_only_to_files_of_the_same_transfer() {
     let serve = Serve::start(&[]);
     fs::write(serve.directory.join("secret"), "other length").unwrap();
     let refused = bring(
@@ -248,7 +248,7 @@ fn a_further_name_is_given_only_to_a_file_that_this_transfer_brought() {
 }
 
 #[test]
-fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
+fn the_slower_of_two_senders_of_a_name_leaves_no_partial_file() {
     let serve = Serve::start(&[]);
     let (winner, content) = file(2 * PIECE_BYTES as usize);
     // The loser learns that no such file exists yet, and waits until the winner has finished.
@@ -274,7 +274,7 @@ fn the_loser_of_two_senders_of_one_name_leaves_no_partial_file() {
 }
 
 #[test]
-fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
+fn a_disconnected_sender_leaves_no_partial_file_for_an_existing_name() {
     let serve = Serve::start(&[]);
     let (winner, content) = file(2 * PIECE_BYTES as usize);
     let mut loser = Raw::accepted(&serve.ticket());
@@ -290,7 +290,7 @@ fn a_sender_that_is_cut_off_leaves_no_partial_file_of_a_name_that_is_taken() {
 }
 
 #[test]
-fn a_partial_file_that_somebody_prepared_gets_no_content() {
+fn a_planted_partial_file_receives_no_content() {
     let serve = Serve::start(&[]);
     let (source, content) = file(2 * PIECE_BYTES as usize);
     // The name of a partial file follows from the file's name, so others with write access to the directory
@@ -311,7 +311,7 @@ fn a_partial_file_that_somebody_prepared_gets_no_content() {
 
 /// A pipe among the sources is left out, and neither end treats the rest as everything.
 #[test]
-fn what_the_sender_leaves_out_the_receiver_misses_too() {
+fn the_receiver_also_reports_an_entry_that_the_sender_skipped() {
     let scratch = tempfile::tempdir().unwrap();
     let (file, pipe) = (scratch.path().join("f"), scratch.path().join("pipe"));
     fs::write(&file, "content").unwrap();
@@ -338,7 +338,7 @@ fn what_the_sender_leaves_out_the_receiver_misses_too() {
 
 /// The second transfer finds the files made by the first one.
 #[test]
-fn dot_files_that_are_there_already_are_unchanged() {
+fn existing_dotfiles_count_as_unchanged() {
     let scratch = tempfile::tempdir().unwrap();
     let source = scratch.path().join("src");
     fs::create_dir_all(source.join(".git")).unwrap();

@@ -40,7 +40,7 @@ fn honest_transfer_succeeds(serve: &Serve) {
 }
 
 #[test]
-fn an_announced_size_takes_no_memory() {
+fn an_announced_size_allocates_no_memory() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     raw.entries(&[
@@ -66,7 +66,7 @@ fn an_announced_size_takes_no_memory() {
 
 /// Four holes of 16 TiB each would take hours to hash.
 #[test]
-fn holes_occupy_nobody_once_their_sender_is_gone() {
+fn the_receiver_stops_hashing_holes_once_their_sender_is_gone() {
     let serve = Serve::start(&[]);
     let announce = |raw: &mut Raw| {
         let all = pieces(LONGEST_SPARSE) as u32;
@@ -96,7 +96,7 @@ fn holes_occupy_nobody_once_their_sender_is_gone() {
 /// Hard links with names of 4 KB that share nothing. Names must be kept until the end, so the receiver refuses them beyond
 /// a limit.
 #[test]
-fn names_to_be_kept_have_a_limit() {
+fn retained_names_have_a_memory_limit() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     let long = |n: usize| format!("{n:08}/{}x", "a/".repeat(2000));
@@ -124,7 +124,7 @@ fn names_to_be_kept_have_a_limit() {
 }
 
 #[test]
-fn attributes_have_a_limit() {
+fn attributes_have_a_memory_limit() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     for n in 0..200 {
@@ -141,7 +141,7 @@ fn attributes_have_a_limit() {
 
 /// The sender keeps listing files without reading answers, so the receiver stops reading.
 #[test]
-fn a_sender_that_does_not_read_is_not_read_from() {
+fn the_receiver_stops_reading_from_a_sender_that_does_not_read() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     let timeout = std::time::Duration::from_secs(2);
@@ -227,7 +227,7 @@ fn leave_unfinished(mut raw: Raw, list: &[RawEntry], sent: &[u32]) {
 /// A file with several names is replaced under each of them, but no new file is completed. The old file's space, counted
 /// once per name, must not admit all of them.
 #[test]
-fn replacing_files_takes_no_more_than_the_quota() {
+fn replacing_files_stays_within_the_quota() {
     let key = Identity::fresh();
     let (serve, directory) = service(&key, "2MB");
     let dial = Dial { identity: Some(&key), ..Dial::default() };
@@ -257,7 +257,7 @@ fn replacing_files_takes_no_more_than_the_quota() {
 
 /// Sparse files are left unfinished, long and nearly empty: their length does not count as space that they already occupy.
 #[test]
-fn filling_the_holes_of_unfinished_files_takes_room() {
+fn filling_holes_of_unfinished_files_counts_against_the_quota() {
     let key = Identity::fresh();
     let (serve, directory) = service(&key, "2MB");
     let dial = Dial { identity: Some(&key), ..Dial::default() };

@@ -35,7 +35,7 @@ fn receive_traced(directory: &Path, trace: &Path, files: &[(&str, usize)]) -> Ve
 }
 
 #[test]
-fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() {
+fn content_is_synced_before_its_name_and_both_before_confirmation() {
     if Command::new("strace").arg("-V").output().is_err() {
         return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
     }
@@ -68,7 +68,7 @@ fn content_is_on_the_disk_before_its_name_and_the_name_before_it_is_confirmed() 
 
 /// Syncing the whole file system would wait for the writes of other programs.
 #[test]
-fn a_small_file_alone_is_synced_by_itself_before_it_is_confirmed() {
+fn a_single_small_file_is_fsynced_before_confirmation() {
     if Command::new("strace").arg("-V").output().is_err() {
         return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
     }
@@ -87,7 +87,7 @@ fn a_small_file_alone_is_synced_by_itself_before_it_is_confirmed() {
 }
 
 #[test]
-fn files_that_may_not_be_on_the_disk_do_not_count_as_there() {
+fn a_file_that_cannot_be_synced_is_never_confirmed() {
     if Command::new("strace").arg("-V").output().is_err() {
         return sweetspot_testing::skipped("there is no strace (apt-get install strace)");
     }

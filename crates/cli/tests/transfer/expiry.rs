@@ -22,7 +22,7 @@ fn expiring_in_use(arguments: &[&str]) -> (Serve, Raw) {
 }
 
 #[test]
-fn an_idle_server_ends_with_its_ticket() {
+fn an_idle_server_exits_when_its_ticket_expires() {
     for (arguments, what, code) in [
         (&[][..], "ticket", 0),
         // The one transfer never came.
@@ -37,7 +37,7 @@ fn an_idle_server_ends_with_its_ticket() {
 }
 
 #[test]
-fn the_json_of_a_server_of_one_transfer_ends_with_its_expiry() {
+fn a_one_transfer_server_reports_its_expiry_as_json() {
     let ended = Serve::start(&["--lifetime", "1s", "--once", "--json"]).wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let object: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
@@ -45,7 +45,7 @@ fn the_json_of_a_server_of_one_transfer_ends_with_its_expiry() {
 }
 
 #[test]
-fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
+fn an_expired_ticket_keeps_its_running_transfer_and_admits_no_other() {
     let (mut serve, raw) = expiring_in_use(&["--retry-for", "1s"]);
     serve.read_until("the ticket has expired: running transfers continue");
     let (file, _) = file(10);
@@ -61,7 +61,7 @@ fn a_transfer_outlives_the_ticket_which_admits_nobody_else() {
 
 /// The transfer's number is random, and known only to its two ends.
 #[test]
-fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come() {
+fn after_expiry_only_the_broken_transfer_may_reconnect() {
     for arguments in [&["--once"][..], &[]] {
         let (mut serve, raw) = expiring_in_use(arguments);
         serve.read_until("the ticket has expired: running transfers continue");
@@ -89,7 +89,7 @@ fn a_transfer_that_breaks_after_the_expiry_may_come_back_and_no_other_may_come()
 }
 
 #[test]
-fn a_server_whose_ticket_expired_waits_for_a_broken_transfer_no_longer_than_told() {
+fn retry_for_bounds_the_wait_for_a_broken_transfer_after_expiry() {
     let (mut serve, raw) = expiring_in_use(&["--once", "--retry-for", "1s"]);
     serve.read_until("the ticket has expired: running transfers continue");
     drop(raw);

@@ -24,7 +24,7 @@ fn still_serves(serve: Serve) -> Ended {
 }
 
 #[test]
-fn what_is_not_tls_is_dropped_with_one_line() {
+fn a_connection_without_tls_is_dropped_and_logged_once() {
     let serve = Serve::start(&[]);
     let mut socket = TcpStream::connect(("127.0.0.1", serve.ticket().port)).unwrap();
     socket.write_all(b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n").unwrap();
@@ -42,7 +42,7 @@ fn a_peer_that_hangs_up_during_the_handshake_is_dropped() {
 }
 
 #[test]
-fn unauthenticated_peers_learn_nothing_and_write_nothing() {
+fn unauthenticated_peers_can_neither_read_nor_write() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
     // Content, an end, an oversized frame, an unknown kind, an empty frame, and no JSON, each before any hello.
@@ -65,7 +65,7 @@ fn unauthenticated_peers_learn_nothing_and_write_nothing() {
 }
 
 #[test]
-fn a_proof_from_another_connection_is_worth_nothing() {
+fn a_proof_replayed_from_another_connection_is_rejected() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
     let overheard = Raw::connect(&ticket).hello();
@@ -76,7 +76,7 @@ fn a_proof_from_another_connection_is_worth_nothing() {
 }
 
 #[test]
-fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
+fn an_admitted_peer_that_violates_the_protocol_leaves_no_files() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
     type Step = fn(&mut Raw);
@@ -107,7 +107,7 @@ fn an_admitted_peer_that_breaks_the_protocol_leaves_nothing() {
 /// Before it has answered, a server accepts only the announced amount of early content, once per entry and never a whole
 /// piece.
 #[test]
-fn early_content_beyond_what_was_asked_for_leaves_nothing() {
+fn excess_early_content_leaves_no_files() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket();
     let early = |entry, length| Record::Early { entry, content: vec![7; length] }.to_frame();
@@ -138,7 +138,7 @@ fn early_content_beyond_what_was_asked_for_leaves_nothing() {
 }
 
 #[test]
-fn content_that_is_not_what_its_sender_says_gets_no_name() {
+fn content_with_a_wrong_hash_gets_no_name() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     raw.list("f", 3);
@@ -154,7 +154,7 @@ fn content_that_is_not_what_its_sender_says_gets_no_name() {
 }
 
 #[test]
-fn names_from_a_peer_stay_below_the_directory() {
+fn names_from_a_peer_cannot_leave_the_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let outside = scratch.path().join("outside");
     let inside = scratch.path().join("inside");
@@ -184,7 +184,7 @@ fn half_a_file(raw: &mut Raw) {
 }
 
 #[test]
-fn of_a_peer_that_goes_away_midway_only_what_can_go_on_is_kept() {
+fn a_peer_that_disconnects_midway_leaves_only_resumable_data() {
     let serve = Serve::start(&["--once", "--json", "--retry-for", "1ms"]);
     let mut raw = Raw::accepted(&serve.ticket());
     half_a_file(&mut raw);
@@ -200,7 +200,7 @@ fn of_a_peer_that_goes_away_midway_only_what_can_go_on_is_kept() {
 }
 
 #[test]
-fn more_than_the_disk_could_hold_is_refused_at_once() {
+fn a_file_too_large_for_the_disk_is_rejected_at_once() {
     let serve = Serve::start(&[]);
     for size in [1 << 62, u64::MAX] {
         let mut raw = Raw::accepted(&serve.ticket());
@@ -212,7 +212,7 @@ fn more_than_the_disk_could_hold_is_refused_at_once() {
 }
 
 #[test]
-fn an_interrupted_server_keeps_what_can_go_on() {
+fn an_interrupted_server_keeps_resumable_data() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     half_a_file(&mut raw);
@@ -224,7 +224,7 @@ fn an_interrupted_server_keeps_what_can_go_on() {
 }
 
 #[test]
-fn silent_strangers_keep_nobody_out() {
+fn silent_connections_do_not_lock_out_other_peers() {
     let serve = Serve::start(&[]);
     let port = serve.ticket().port;
     let knock = || TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -240,7 +240,7 @@ fn silent_strangers_keep_nobody_out() {
 
 /// A forwarder in front of the server accepts this many bytes, then stops reading, and reports that the server is gone.
 #[test]
-fn a_receiver_that_goes_with_its_window_closed_does_not_hold_its_sender() {
+fn a_sender_gives_up_on_a_closed_receiver_with_a_zero_window() {
     const TAKEN: usize = 4_000_000;
     let serve = Serve::start(&[]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

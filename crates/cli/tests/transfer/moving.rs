@@ -57,7 +57,7 @@ fn eventually_equal(target: &std::path::Path, content: &[u8]) {
 }
 
 #[test]
-fn an_empty_file_is_a_file() {
+fn an_empty_file_is_transferred() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(0);
     assert_eq!(send(file.path(), &serve.ticket, &["--name", "empty"]).code, Some(0));
@@ -66,7 +66,7 @@ fn an_empty_file_is_a_file() {
 }
 
 #[test]
-fn many_may_send_at_once() {
+fn several_senders_can_send_concurrently() {
     let serve = Serve::start(&["--json"]);
     let (file, content) = file(5_000_000);
     std::thread::scope(|scope| {
@@ -85,7 +85,7 @@ fn many_may_send_at_once() {
 
 /// The second sender finds the name in use, with the same content.
 #[test]
-fn senders_of_the_same_content_under_one_name_all_succeed() {
+fn concurrent_senders_of_the_same_file_all_succeed() {
     let serve = Serve::start(&[]);
     // Less than a piece: it is written as soon as its content is there, so nobody waits long for a lock.
     let (file, content) = file(200_000);
@@ -113,7 +113,7 @@ fn beside_reno() -> Option<String> {
 }
 
 #[test]
-fn the_receivers_choice_of_sizing_and_congestion_rules() {
+fn the_receiver_overrides_the_sizing_and_congestion_control() {
     let Some(other) = beside_reno() else { return };
     let serve = Serve::start(&["--once", "--sizing", "kernel", "--congestion", &other]);
     let (file, _) = file(100_000);
@@ -127,7 +127,7 @@ fn the_receivers_choice_of_sizing_and_congestion_rules() {
 }
 
 #[test]
-fn a_congestion_control_that_was_named_stays() {
+fn a_transfer_keeps_the_requested_congestion_control() {
     for congestion in beside_reno().into_iter().chain(["reno".to_owned()]) {
         let congestion = congestion.as_str();
         let serve = Serve::start(&["--once", "--sizing", "sobas"]);
@@ -140,7 +140,7 @@ fn a_congestion_control_that_was_named_stays() {
 
 /// A sender that listens.
 #[test]
-fn an_offers_congestion_control_stays() {
+fn an_offer_keeps_the_requested_congestion_control() {
     for congestion in beside_reno().into_iter().chain(["reno".to_owned()]) {
         let (file, _) = file(10);
         let scratch = tempfile::tempdir().unwrap();
@@ -161,14 +161,14 @@ fn an_offers_congestion_control_stays() {
 }
 
 #[test]
-fn without_a_word_sobas_sizes_the_window() {
+fn sobas_sizes_the_window_by_default() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(100_000);
     assert_eq!(outcome(&send(file.path(), &serve.ticket, &["--json"]).stdout).sizing, "sobas");
 }
 
 #[test]
-fn probes_measure_the_path_and_without_them_the_kernel_does() {
+fn without_probes_the_rtt_comes_from_the_kernel() {
     for (arguments, fallback) in [(&["--json"][..], false), (&["--json", "--no-probes"], true)] {
         let serve = Serve::start(&["--once", "--sizing", "sobas:paper"]);
         let (file, _) = file(20_000_000);
@@ -191,7 +191,7 @@ fn a_short_transfer_is_neither_probed_nor_limited() {
 }
 
 #[test]
-fn a_sizing_that_lives_on_the_kernels_round_trip_sends_no_probes() {
+fn policies_that_use_the_kernel_rtt_send_no_probes() {
     for sizing in ["kernel", "drs", "heffner:twice", "rledbat"] {
         let serve = Serve::start(&["--once", "--sizing", sizing]);
         let (file, _) = file(20_000_000);
@@ -202,7 +202,7 @@ fn a_sizing_that_lives_on_the_kernels_round_trip_sends_no_probes() {
 }
 
 #[test]
-fn series_are_lines_that_can_be_read_back() {
+fn a_written_series_can_be_read_back() {
     let scratch = tempfile::tempdir().unwrap();
     let paths = ["near", "far"].map(|name| scratch.path().join(name));
     let [near, far] = paths.each_ref().map(|path| path.to_str().unwrap());
@@ -229,7 +229,7 @@ fn series_are_lines_that_can_be_read_back() {
 }
 
 #[test]
-fn a_received_file_has_the_permissions_and_the_time_of_its_source() {
+fn a_received_file_has_the_mode_and_mtime_of_its_source() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     fs::set_permissions(file.path(), fs::Permissions::from_mode(0o640)).unwrap();
@@ -244,7 +244,7 @@ fn a_received_file_has_the_permissions_and_the_time_of_its_source() {
 
 /// A TCP forwarder in front of the server, on a port without a UDP listener.
 #[test]
-fn where_udp_does_not_pass_the_kernel_stands_in_and_it_is_said() {
+fn blocked_udp_is_reported_and_the_kernel_rtt_is_used_instead() {
     let serve = Serve::start(&["--once", "--verbose", "--sizing", "sobas:paper"]);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut ticket = serve.ticket();

@@ -18,7 +18,7 @@ for sizing in sobas kernel fixed:1MB max; do
 done";
 
 #[test]
-fn transfers_work_where_net_core_has_no_limits() {
+fn transfers_work_without_net_core_limits() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::write(scratch.path().join("file"), vec![7; 20_000_000]).unwrap();
     let output = Command::new("unshare")
@@ -36,7 +36,7 @@ fn transfers_work_where_net_core_has_no_limits() {
 
 /// EPERM and ENOSYS: the filter of a container returns one or the other.
 #[test]
-fn transfers_work_under_the_filter_of_a_container() {
+fn transfers_work_under_a_container_seccomp_filter() {
     for error in [1, 38] {
         let Some(mut shell) = forbidding(&FORBIDDEN_IN_CONTAINERS, error, "/bin/sh") else {
             return;
@@ -62,7 +62,7 @@ done";
 
 /// The second transfer updates the files of the first one.
 #[test]
-fn trees_arrive_where_calls_with_another_way_are_forbidden() {
+fn trees_arrive_without_the_system_calls_that_have_a_fallback() {
     for error in [1, 38] {
         let Some(mut shell) = forbidding(&REPLACEABLE, error, "/bin/sh") else { return };
         let scratch = tempfile::tempdir().unwrap();

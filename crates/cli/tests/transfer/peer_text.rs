@@ -249,7 +249,7 @@ fn a_receiver_cannot_write_to_the_senders_terminal() {
 }
 
 #[test]
-fn a_sender_that_listens_cannot_write_to_the_receivers_terminal() {
+fn a_listening_sender_cannot_write_to_the_receivers_terminal() {
     for (case, step) in SENDER {
         let directory = tempfile::tempdir().unwrap();
         let listener = Listener::start();

@@ -16,7 +16,7 @@ use sweetspot_units::Time;
 use crate::running::{Ended, SWEETSPOT, Serve, file, run, send, wait};
 
 #[test]
-fn a_wrong_secret_is_rejected_and_the_server_goes_on() {
+fn a_wrong_secret_is_rejected_and_the_server_keeps_running() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut ticket = serve.ticket();
@@ -29,7 +29,7 @@ fn a_wrong_secret_is_rejected_and_the_server_goes_on() {
 }
 
 #[test]
-fn another_servers_certificate_is_a_mismatch() {
+fn a_server_with_another_certificate_is_rejected() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut ticket = serve.ticket();
@@ -40,7 +40,7 @@ fn another_servers_certificate_is_a_mismatch() {
 }
 
 #[test]
-fn what_is_no_ticket_is_said() {
+fn an_invalid_ticket_is_rejected_with_the_reason() {
     let (file, _) = file(10);
     for (ticket, words) in [
         ("hello", &["not a ticket", "sweetspot serve"][..]),
@@ -52,7 +52,7 @@ fn what_is_no_ticket_is_said() {
 }
 
 #[test]
-fn standard_input_holds_one_of_content_list_and_ticket() {
+fn stdin_holds_only_one_of_content_list_and_ticket() {
     for arguments in [
         &["-", "--ticket-file", "-"][..],
         &["src", "--ticket-file", "-", "--files-from", "-"],
@@ -67,7 +67,7 @@ fn standard_input_holds_one_of_content_list_and_ticket() {
 }
 
 #[test]
-fn a_receiver_that_is_not_there_is_said() {
+fn an_unreachable_receiver_is_reported() {
     let serve = Serve::start(&[]);
     let ticket = serve.ticket.clone();
     serve.interrupt();
@@ -76,7 +76,7 @@ fn a_receiver_that_is_not_there_is_said() {
 }
 
 #[test]
-fn files_that_cannot_be_sent_are_named() {
+fn an_error_names_each_file_that_cannot_be_sent() {
     let serve = Serve::start(&[]);
     let scratch = tempfile::tempdir().unwrap();
     let missing = scratch.path().join("missing");
@@ -85,7 +85,7 @@ fn files_that_cannot_be_sent_are_named() {
 }
 
 #[test]
-fn a_port_in_use_is_named() {
+fn an_error_names_the_port_that_is_in_use() {
     let serve = Serve::start(&[]);
     let port = serve.ticket().port;
     let mut command = Command::new(SWEETSPOT);
@@ -95,7 +95,7 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_served_is_named() {
+fn an_error_names_a_directory_that_cannot_be_served() {
     let serve = |dir: &str| {
         let mut command = Command::new(SWEETSPOT);
         command.args(["serve", "--listen", "127.0.0.1:0", "--dir", dir]);
@@ -109,7 +109,7 @@ fn a_directory_that_cannot_be_served_is_named() {
 }
 
 #[test]
-fn a_directory_to_serve_into_is_made_where_there_is_none() {
+fn serve_creates_a_missing_directory() {
     let (file, content) = file(1000);
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("incoming");
@@ -119,7 +119,7 @@ fn a_directory_to_serve_into_is_made_where_there_is_none() {
 }
 
 #[test]
-fn an_existing_file_is_left_alone_unless_forced() {
+fn an_existing_file_is_replaced_only_with_force() {
     let (file, content) = file(1000);
     for (arguments, forced) in [(&["--once"][..], false), (&["--once", "--force"], true)] {
         let serve = Serve::start(arguments);
@@ -139,7 +139,7 @@ fn an_existing_file_is_left_alone_unless_forced() {
 
 /// Writes to the name of a device must still reach the device.
 #[test]
-fn a_pipe_or_a_device_is_left_alone_even_when_forced() {
+fn force_does_not_replace_a_pipe_or_a_device() {
     let (file, _) = file(1000);
     let serve = Serve::start(&["--force"]);
     let pipe = serve.directory.join("p");
@@ -159,7 +159,7 @@ fn a_pipe_or_a_device_is_left_alone_even_when_forced() {
 }
 
 #[test]
-fn a_directory_is_left_alone_even_when_forced() {
+fn force_does_not_replace_a_directory() {
     let (file, _) = file(1000);
     let serve = Serve::start(&["--force"]);
     fs::create_dir(serve.directory.join("d")).unwrap();
@@ -169,7 +169,7 @@ fn a_directory_is_left_alone_even_when_forced() {
 }
 
 #[test]
-fn an_address_to_listen_on_is_asked_for_with_an_example() {
+fn an_invalid_listen_address_is_rejected_with_an_example() {
     for wrong in ["no.such.host.invalid:7411", "7411", ":7411", "192.0.2.7", "0.0.0.0:99999"] {
         let mut command = Command::new(SWEETSPOT);
         command.args(["serve", "--dir", ".", "--listen", wrong]);
@@ -193,7 +193,7 @@ fn names_that_leave_the_directory_are_refused() {
 }
 
 #[test]
-fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
+fn unknown_sizing_policies_and_congestion_controls_are_usage_errors() {
     let serve = Serve::start(&[]);
     let (file, _) = file(10);
     let send = |arguments: &[&str]| send(file.path(), &serve.ticket, arguments);
@@ -216,7 +216,7 @@ fn sizings_and_congestion_controls_that_do_not_exist_are_named() {
 
 /// A small disk, mounted in a new mount namespace.
 #[test]
-fn a_full_disk_is_said_and_nothing_stays() {
+fn both_ends_report_a_full_disk() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().to_owned();
     let mut probe = Command::new("unshare");
@@ -237,7 +237,7 @@ fn a_full_disk_is_said_and_nothing_stays() {
 }
 
 #[test]
-fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
+fn a_file_size_limit_is_reported_and_no_file_remains() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().to_owned();
     let mut command = Command::new("sh");
@@ -251,7 +251,7 @@ fn a_limit_on_file_sizes_is_said_and_nothing_stays() {
 }
 
 #[test]
-fn without_a_ticket_nothing_is_offered_unless_an_option_asks_for_it() {
+fn send_without_a_ticket_or_the_offer_option_is_a_usage_error() {
     let (file, _) = file(10);
     for (argument, words) in [
         ("", "an argument is empty"),
@@ -272,7 +272,7 @@ fn without_a_ticket_nothing_is_offered_unless_an_option_asks_for_it() {
 }
 
 #[test]
-fn a_dry_run_lists_what_would_be_sent_and_moves_nothing() {
+fn a_dry_run_lists_the_files_and_sends_none() {
     let serve = Serve::start(&[]);
     let (file, _) = file(3000);
     let dry = send(file.path(), &serve.ticket, &["-n", "--name", "rehearsed"]);
@@ -297,7 +297,7 @@ fn sending(file: &Path, serve: &Serve, arguments: &[&str]) -> Ended {
 
 /// A dry run, and a refusal before anything was written, do not count as the transfer.
 #[test]
-fn a_server_of_one_transfer_outlives_a_dry_run_and_a_refusal() {
+fn a_one_transfer_server_survives_a_dry_run_and_a_rejection() {
     let (file, content) = file(1000);
     for argument in ["--once", "--spoken-code"] {
         let mut serve = Serve::start(&[argument]);
@@ -326,7 +326,7 @@ fn serve_to_output() -> (Child, String) {
 }
 
 #[test]
-fn standard_output_is_there_for_another_try_until_something_was_written_to_it() {
+fn a_transfer_to_stdout_can_be_retried_until_data_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let (file, content) = file(1000);
     let (serve, ticket) = serve_to_output();
@@ -355,7 +355,7 @@ fn standard_output_is_there_for_another_try_until_something_was_written_to_it() 
 }
 
 #[test]
-fn a_server_whose_output_nobody_reads_any_more_ends() {
+fn a_server_exits_when_the_reader_of_its_output_exits() {
     let (file, _) = file(1000);
     let (mut serve, ticket) = serve_to_output();
     drop(serve.stdout.take());
@@ -367,7 +367,7 @@ fn a_server_whose_output_nobody_reads_any_more_ends() {
 /// One file already exists, and another one with the same name is not replaced. Nothing was written, so the single transfer is
 /// still to come.
 #[test]
-fn a_transfer_that_wrote_nothing_does_not_end_a_server_of_one() {
+fn a_transfer_that_wrote_nothing_does_not_end_a_one_transfer_server() {
     let scratch = tempfile::tempdir().unwrap();
     let top = scratch.path().join("top");
     let mut serve = Serve::start(&["--once"]);
@@ -386,7 +386,7 @@ fn a_transfer_that_wrote_nothing_does_not_end_a_server_of_one() {
 }
 
 #[test]
-fn a_server_of_another_protocol_is_named_as_one() {
+fn a_server_without_tls_is_reported_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let code = format!("{}/42-crisp-lemon-orbit", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -406,7 +406,7 @@ fn a_server_of_another_protocol_is_named_as_one() {
 }
 
 #[test]
-fn a_name_in_a_directory_that_is_missing_names_the_directory() {
+fn an_error_names_the_missing_directory_of_a_target_name() {
     let serve = Serve::start(&["--once"]);
     let (file, _) = file(10);
     let mut command = Command::new(SWEETSPOT);
@@ -418,7 +418,7 @@ fn a_name_in_a_directory_that_is_missing_names_the_directory() {
 
 /// An offer prints a ticket instead of using one, so the last argument is a source.
 #[test]
-fn an_offer_whose_sources_are_missing_names_them_and_asks_for_no_ticket() {
+fn an_offer_names_its_missing_sources_and_does_not_mention_a_ticket() {
     let mut command = Command::new(SWEETSPOT);
     command.args(["send", "/nowhere/a", "/nowhere/b", "--offer", "--json"]);
     let ended = run(command);

@@ -40,7 +40,7 @@ type Gone = Vec<(String, String)>;
 
 /// The single transfer of an offer has begun, and its ticket is used again.
 #[test]
-fn a_second_receiver_of_an_offer_hears_why_it_gets_nothing() {
+fn a_second_receiver_of_an_offer_is_rejected_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
     let serve = offering(directory.path(), &[]);
@@ -58,7 +58,7 @@ fn receiving(serve: &Serve, directory: &Path, target: &str) -> Ended {
 
 /// The receiver names an existing file, and then another one, as the error advises.
 #[test]
-fn an_offer_that_the_receiver_refuses_can_be_received_still() {
+fn a_rejected_offer_can_still_be_received() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
     fs::write(directory.path().join("taken"), "other content").unwrap();
@@ -113,7 +113,7 @@ fn endless_offer(directory: &Path) -> Endless {
 
 /// A killed program sends no message, but its port refuses connections.
 #[test]
-fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
+fn a_peer_of_a_killed_program_gives_up_after_two_refused_connections() {
     let directory = tempfile::tempdir().unwrap();
     let Endless { mut offer, mut receive, mut lines, mut stderr, _held } =
         endless_offer(directory.path());
@@ -128,7 +128,7 @@ fn a_peer_of_a_killed_program_gives_up_when_its_port_refuses_two_connections() {
 
 /// The ticket ends with its program, so the other end need not retry for fifteen minutes.
 #[test]
-fn a_peer_hears_at_once_that_a_ticket_has_ended_with_its_program() {
+fn a_peer_learns_at_once_that_a_stopped_program_ended_its_ticket() {
     const WORDS: &[&str] =
         &["it was stopped, and its ticket ended with it", "ask for a new ticket"];
     let directory = tempfile::tempdir().unwrap();
@@ -168,7 +168,7 @@ fn half_taken() -> tempfile::TempDir {
 }
 
 #[test]
-fn an_offer_of_one_try_ends_with_the_code_for_missing_files() {
+fn an_offer_with_one_try_exits_with_23_if_files_failed() {
     let directory = half_taken();
     let serve = offering(&directory.path().join("tree"), &["--one-try"]);
     let received = receiving(&serve, directory.path(), "here");
@@ -180,7 +180,7 @@ fn an_offer_of_one_try_ends_with_the_code_for_missing_files() {
 
 /// One file of a tree exists. The receiver overwrites it in a second run, as the error advises.
 #[test]
-fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
+fn a_partly_rejected_offer_can_be_received_again() {
     let directory = half_taken();
     let path = |name: &str| directory.path().join(name);
     let serve = offering(&path("tree"), &[]);
@@ -199,7 +199,7 @@ fn an_offer_of_which_some_files_were_refused_can_be_received_again() {
 
 /// A receiver is killed and restarted. That is a new transfer by the ticket's holder.
 #[test]
-fn a_receive_that_broke_can_be_started_again() {
+fn a_broken_receive_can_be_restarted() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
     let mut serve = offering(directory.path(), &[]);
@@ -213,7 +213,7 @@ fn a_receive_that_broke_can_be_started_again() {
 
 /// The sender fails before the receiver has answered the offer.
 #[test]
-fn a_receiver_hears_that_an_offered_file_is_gone() {
+fn a_receiver_learns_that_an_offered_file_is_gone() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, "content").unwrap();
@@ -247,7 +247,7 @@ fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
 
 /// After a receiver has read the list, other files replace the listed ones, and only then it answers.
 #[test]
-fn a_sender_opens_nothing_but_what_it_listed() {
+fn a_sender_opens_only_the_files_it_listed() {
     let scratch = tempfile::tempdir().unwrap();
     let (top, outside) = (scratch.path().join("top"), scratch.path().join("outside"));
     for directory in [&top, &top.join("dir"), &outside] {
@@ -288,7 +288,7 @@ fn a_sender_opens_nothing_but_what_it_listed() {
 /// The list arrives with the offer, and the sender's summary with the content: each one RTT before the receiver could have
 /// asked for it.
 #[test]
-fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
+fn a_listening_sender_waits_for_no_unnecessary_message() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("file"), "content").unwrap();
     let serve = offering(directory.path(), &[]);
@@ -307,7 +307,7 @@ fn a_sender_that_listens_waits_for_no_word_that_it_does_not_need() {
 /// A receiver that accepts early content gets the beginning of a file with the list, up to its limit. Later it gets the rest of
 /// the files that it requests.
 #[test]
-fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
+fn early_content_is_not_sent_again() {
     let directory = tempfile::tempdir().unwrap();
     let large: Vec<u8> = (0..PIECE_BYTES + 5).map(|byte| (byte % 251) as u8).collect();
     let contents = [("a", large.clone()), ("b", b"of b".to_vec()), ("c", large)];
@@ -376,7 +376,7 @@ fn what_a_receiver_takes_before_its_answer_is_not_sent_again() {
 
 /// A large file is not started if another file has taken its name.
 #[test]
-fn of_a_large_file_that_was_replaced_no_byte_leaves() {
+fn a_replaced_large_file_is_not_sent() {
     let scratch = tempfile::tempdir().unwrap();
     let top = scratch.path().join("top");
     fs::create_dir(&top).unwrap();
@@ -394,7 +394,7 @@ fn of_a_large_file_that_was_replaced_no_byte_leaves() {
 /// Programs repeatedly write whole files that consist of a single letter: half of them in place, half as new files; some pause
 /// between two files. Every file that arrives has a single letter, and a length that was written.
 #[test]
-fn nothing_torn_arrives_of_files_that_keep_changing() {
+fn changing_files_never_arrive_torn() {
     const FILES: usize = 20;
     const ROUNDS: usize = 8;
     let scratch = tempfile::tempdir().unwrap();
@@ -461,7 +461,7 @@ fn nothing_torn_arrives_of_files_that_keep_changing() {
 
 /// A receiver announces or sends more than a sender could need. The sender disconnects, and reports the reason.
 #[test]
-fn a_receiver_that_claims_too_much_is_dropped() {
+fn a_sender_drops_a_receiver_that_claims_too_much() {
     type Claim = fn(&mut Raw);
     let claims: [(&str, Claim); 6] = [
         ("more hashes than a file has pieces", |raw| {
@@ -499,7 +499,7 @@ fn a_receiver_that_claims_too_much_is_dropped() {
 
 /// A petabyte of holes: the list of its hashes would need 137 GB.
 #[test]
-fn a_giant_file_of_holes_costs_its_sender_no_memory() {
+fn a_giant_sparse_file_costs_its_sender_no_memory() {
     let top = tempfile::tempdir().unwrap();
     let file = fs::File::create(top.path().join("holes")).unwrap();
     // ext4 allows 16 TiB minus a block per file, other file systems more.

@@ -90,7 +90,7 @@ fn write_clients(scratch: &Path, lines: &str) {
 }
 
 #[test]
-fn a_client_sends_into_its_directory_and_fetches_from_it_and_it_is_written_down() {
+fn the_audit_log_records_each_file_a_client_sends_or_receives() {
     let service = Service::start("KEY alice dir=DIR rights=read,write\n");
     let (file, content) = file(300_000);
     let ended = service.send(file.path(), "f", &service.serve.ticket);
@@ -117,7 +117,7 @@ fn a_client_sends_into_its_directory_and_fetches_from_it_and_it_is_written_down(
 }
 
 #[test]
-fn a_client_that_may_only_read_is_not_told_to_send_something() {
+fn a_read_only_client_gets_no_advice_to_send() {
     for (rights, words) in
         [("read", "the operator has put nothing"), ("read,write", "send something first")]
     {
@@ -154,7 +154,7 @@ fn the_json_of_a_service_names_the_client_of_each_transfer() {
 }
 
 #[test]
-fn each_line_of_a_service_about_a_client_names_it_and_its_address() {
+fn each_log_line_about_a_client_has_its_name_and_address() {
     let mut service = Service::start("KEY alice dir=DIR\n");
     let ((first, _), (second, _)) = (file(1000), file(2000));
     assert_eq!(service.send(first.path(), "f", &service.serve.ticket).code, Some(0));
@@ -178,7 +178,7 @@ fn each_line_of_a_service_about_a_client_names_it_and_its_address() {
 }
 
 #[test]
-fn what_a_client_has_no_right_to_is_refused() {
+fn a_client_without_the_right_is_rejected_and_audited() {
     let service = Service::start("KEY alice dir=DIR rights=write\n");
     let (one, _) = file(1000);
     let (two, _) = file(1001);
@@ -233,7 +233,7 @@ fn standard_input_stops_at_the_quota() {
 }
 
 #[test]
-fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
+fn a_service_keeps_its_identity_and_rejects_unknown_keys() {
     let service = Service::start("KEY alice dir=DIR\n");
     let before = service.serve.ticket().fingerprint;
     let again = Identity::load_or_make(&service.scratch.join("state/identity.pem")).unwrap();
@@ -253,7 +253,7 @@ fn a_service_is_who_its_state_says_and_strangers_stay_strangers() {
 }
 
 #[test]
-fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
+fn a_client_removed_from_the_file_is_rejected_and_its_transfer_ended() {
     let service = Service::start("KEY alice dir=DIR\n");
     // A source that never ends; it is stopped after three pieces.
     let mut command = service.command("send");
@@ -276,7 +276,7 @@ fn who_is_taken_out_of_the_file_is_refused_and_its_transfer_is_ended() {
 }
 
 #[test]
-fn an_invitation_is_for_one_transfer() {
+fn an_invitation_is_valid_for_one_transfer() {
     let service = Service::start("");
     let ticket = service.invite(&[]).stdout;
     let (file, content) = file(1000);
@@ -289,7 +289,7 @@ fn an_invitation_is_for_one_transfer() {
 
 /// The key of a service is in its --state, so a ticket with a new key fits only a service that starts with it.
 #[test]
-fn an_invitation_with_a_new_key_asks_for_the_state_of_the_service() {
+fn an_invitation_with_a_new_key_warns_about_the_state_directory() {
     let service = Service::start("");
     let note = "no service has used ";
     assert!(!service.invite(&[]).stderr.contains(note));
@@ -300,7 +300,7 @@ fn an_invitation_with_a_new_key_asks_for_the_state_of_the_service() {
 }
 
 #[test]
-fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
+fn a_spoken_code_works_once_and_one_wrong_attempt_invalidates_it() {
     let service = Service::start("");
     let (file, content) = file(3_000_000);
     let send = |code: &str, name: &str| {
@@ -327,7 +327,7 @@ fn a_spoken_code_admits_whoever_was_told_it_and_one_wrong_try_ends_it() {
 
 /// The service also ignores such a line.
 #[test]
-fn a_wrong_line_does_not_keep_others_from_being_invited() {
+fn an_invalid_line_does_not_block_invitations() {
     let service = Service::start("KEY alice directory=DIR\n");
     let invited = service.invite(&[]);
     assert_eq!(invited.code, Some(0), "{invited:?}");
@@ -337,7 +337,7 @@ fn a_wrong_line_does_not_keep_others_from_being_invited() {
 }
 
 #[test]
-fn a_file_that_others_may_read_gets_no_secret() {
+fn a_world_readable_clients_file_gets_no_secret() {
     let service = Service::start("KEY alice dir=DIR\n");
     let clients = service.scratch.join("clients");
     fs::set_permissions(&clients, fs::Permissions::from_mode(0o644)).unwrap();
@@ -347,7 +347,7 @@ fn a_file_that_others_may_read_gets_no_secret() {
 }
 
 #[test]
-fn a_service_ends_in_an_orderly_way() {
+fn sigterm_ends_a_service_with_0_and_a_waiting_server_with_143() {
     let service = Service::start("KEY alice dir=DIR\n");
     signal(&service.serve.child, "TERM");
     assert_eq!(service.serve.wait().code, Some(0), "systemd's stop is no failure");
@@ -358,7 +358,7 @@ fn a_service_ends_in_an_orderly_way() {
 }
 
 #[test]
-fn a_key_is_not_put_into_a_directory_that_is_not_there() {
+fn a_key_is_not_written_to_a_missing_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("no-such/identity.pem");
     let mut command = Command::new(SWEETSPOT);
@@ -368,7 +368,7 @@ fn a_key_is_not_put_into_a_directory_that_is_not_there() {
 }
 
 #[test]
-fn a_ticket_in_json_comes_with_its_expiry() {
+fn a_json_ticket_includes_its_expiry() {
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new(SWEETSPOT);
     command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--dir"]).arg(scratch.path());

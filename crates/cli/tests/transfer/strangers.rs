@@ -62,7 +62,7 @@ fn at_once<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
 }
 
 #[test]
-fn many_connections_at_once_have_one_try_of_a_code_together() {
+fn concurrent_connections_share_one_attempt_at_a_code() {
     let service = Service::start(CODE);
     let ticket = service.serve.ticket();
     // All connect before any tries a code, and stay connected until all have tried.
@@ -82,7 +82,7 @@ fn many_connections_at_once_have_one_try_of_a_code_together() {
 }
 
 #[test]
-fn a_guess_counts_although_its_connection_ends_before_the_proof() {
+fn a_code_guess_counts_even_if_its_connection_ends_before_the_proof() {
     let service = Service::start(CODE);
     let ticket = service.serve.ticket();
     let mut raw = Raw::connect(&ticket);
@@ -92,7 +92,7 @@ fn a_guess_counts_although_its_connection_ends_before_the_proof() {
 }
 
 #[test]
-fn a_server_of_one_code_ends_with_the_code() {
+fn a_one_code_server_exits_when_its_code_is_invalidated() {
     let serve = Serve::start(&["--spoken-code"]);
     let (address, code) = serve.ticket.rsplit_once('/').unwrap();
     let (_, port) = address.rsplit_once(':').unwrap();
@@ -111,7 +111,7 @@ fn a_server_of_one_code_ends_with_the_code() {
 }
 
 #[test]
-fn a_ticket_for_one_transfer_admits_one_of_many_connections_at_once() {
+fn a_one_transfer_ticket_admits_one_of_many_concurrent_connections() {
     let service = Service::start(&line(1, "guest", "once"));
     let ticket = service.serve.ticket();
     let raws: Vec<_> =
@@ -132,7 +132,7 @@ fn send_three(ticket: &str, arguments: &[&str]) -> Ended {
 }
 
 #[test]
-fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
+fn a_one_transfer_ticket_is_valid_until_a_transfer_completes() {
     let service = Service::start("");
     let invited = service.invite(&[]).stdout;
     let text = invited.trim();
@@ -159,7 +159,7 @@ fn a_ticket_for_one_transfer_is_good_until_a_transfer_has_completed() {
 
 /// The key of a service persists: the client continues with the restarted service.
 #[test]
-fn a_service_that_is_stopped_does_not_send_its_clients_away() {
+fn a_stopping_service_sends_its_clients_no_rejection() {
     let service = Service::start(&line(1, "guest", ""));
     let mut running = Raw::accepted_as(&service.serve.ticket(), &dial(1));
     signal(&service.serve.child, "TERM");
@@ -190,7 +190,7 @@ fn a_busy_server_does_not_use_up_a_ticket() {
 }
 
 #[test]
-fn a_ticket_that_is_used_up_does_not_measure() {
+fn a_used_ticket_cannot_measure() {
     let service = Service::start("");
     let text = service.invite(&[]).stdout;
     let ticket: Ticket = text.trim().parse().unwrap();
@@ -208,7 +208,7 @@ fn a_ticket_that_is_used_up_does_not_measure() {
 }
 
 #[test]
-fn a_measurement_ends_when_its_client_is_taken_out_of_the_file() {
+fn a_measurement_ends_when_its_client_is_removed_from_the_file() {
     let service = Service::start(&(line(1, "alice", "") + &line(2, "bob", "")));
     let mut raw = Raw::dial(&service.serve.ticket(), &dial(1)).unwrap();
     raw.say(&raw.hello_with(Role::Receiver, true, true));
@@ -225,7 +225,7 @@ fn a_measurement_ends_when_its_client_is_taken_out_of_the_file() {
 }
 
 #[test]
-fn a_transfer_has_no_more_connections_than_a_receiver_asks_for() {
+fn a_transfer_has_at_most_64_connections() {
     let service = Service::start(&line(1, "alice", ""));
     let ticket = service.serve.ticket();
     let first = Raw::accepted_as(&ticket, &dial(1));
@@ -243,7 +243,7 @@ fn a_transfer_has_no_more_connections_than_a_receiver_asks_for() {
 }
 
 #[test]
-fn a_client_cannot_take_the_descriptors_that_others_need() {
+fn one_client_cannot_exhaust_the_file_descriptors() {
     // Without a limit, a server would run out of 2,048 descriptors: 36 sessions have 2,304 connections.
     process::raise_descriptor_limit().unwrap();
     let mut command = Command::new("sh");
@@ -280,7 +280,7 @@ fn a_client_cannot_take_the_descriptors_that_others_need() {
 }
 
 #[test]
-fn a_file_of_clients_that_is_gone_or_wrong_cuts_nobody_off() {
+fn a_missing_or_invalid_clients_file_disconnects_nobody() {
     let mut service = Service::start(&line(1, "alice", ""));
     let ticket = service.serve.ticket();
     let mut raw = Raw::accepted_as(&ticket, &dial(1));

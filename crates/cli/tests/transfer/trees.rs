@@ -38,7 +38,7 @@ fn tree() -> (tempfile::TempDir, PathBuf) {
 }
 
 #[test]
-fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
+fn a_tree_arrives_unaltered_and_is_not_sent_again() {
     let (_dir, top) = tree();
     let serve = Serve::start(&[]);
     let sent = outcome(&send(&top, &serve.ticket, &["--json"]));
@@ -67,7 +67,7 @@ fn a_tree_arrives_as_it_is_and_is_not_sent_again() {
 }
 
 #[test]
-fn a_file_that_is_there_with_the_same_content_is_success() {
+fn an_identical_existing_file_counts_as_unchanged() {
     let (file, content) = file(600_000);
     let serve = Serve::start(&[]);
     fs::write(serve.directory.join("f"), &content).unwrap();
@@ -76,7 +76,7 @@ fn a_file_that_is_there_with_the_same_content_is_success() {
 }
 
 #[test]
-fn contents_are_compared_only_on_request() {
+fn contents_are_compared_only_with_checksum() {
     let (file, content) = file(3 * PIECE_BYTES as usize);
     let serve = Serve::start(&["--force"]);
     let target = serve.directory.join("f");
@@ -95,7 +95,7 @@ fn contents_are_compared_only_on_request() {
 }
 
 #[test]
-fn what_arrived_before_a_kill_is_not_sent_again() {
+fn data_received_before_a_kill_is_not_sent_again() {
     let (file, content) = file(400 << 20);
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path().join("in");
@@ -129,7 +129,7 @@ fn what_arrived_before_a_kill_is_not_sent_again() {
 }
 
 #[test]
-fn only_changed_pieces_move_after_an_interruption() {
+fn only_changed_and_missing_pieces_are_sent_after_an_interruption() {
     let (source, mut content) = file(8 * PIECE_BYTES as usize);
     let serve = Serve::start(&[]);
     // A transfer that broke after six pieces left them under the name that the next transfer looks for.
@@ -160,7 +160,7 @@ fn only_changed_pieces_move_after_an_interruption() {
 }
 
 #[test]
-fn standard_input_and_output_can_be_joined() {
+fn stdin_can_be_sent_to_stdout() {
     let (_file, content) = file(1_000_003);
     let mut serve = Command::new(SWEETSPOT);
     serve.args(["serve", "--stdout", "--listen", "127.0.0.1:0"]);
@@ -181,7 +181,7 @@ fn standard_input_and_output_can_be_joined() {
 }
 
 #[test]
-fn a_file_received_from_a_pipe_is_as_old_as_its_arrival() {
+fn a_file_from_a_pipe_gets_its_arrival_time_as_mtime() {
     let serve = Serve::start(&[]);
     let (file, _) = file(10_000);
     let mut command = Command::new(SWEETSPOT);
@@ -194,7 +194,7 @@ fn a_file_received_from_a_pipe_is_as_old_as_its_arrival() {
 }
 
 #[test]
-fn who_offers_is_received_from() {
+fn a_receiver_fetches_a_tree_from_an_offer() {
     let (_dir, top) = tree();
     let scratch = tempfile::tempdir().unwrap();
     let mut command = Command::new(SWEETSPOT);
@@ -210,7 +210,7 @@ fn who_offers_is_received_from() {
 }
 
 #[test]
-fn who_does_the_same_as_the_other_end_is_told_what_to_do() {
+fn receive_with_a_ticket_for_sending_suggests_send() {
     let serve = Serve::start(&[]);
     let mut receive = Command::new(SWEETSPOT);
     receive.args(["receive", &serve.ticket]);
@@ -218,7 +218,7 @@ fn who_does_the_same_as_the_other_end_is_told_what_to_do() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_named_and_the_rest_goes() {
+fn send_names_a_source_that_it_skips_and_sends_the_rest() {
     let (_dir, top) = tree();
     let pipe = top.with_file_name("pipe");
     Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -267,7 +267,7 @@ fn a_ticket_may_come_from_a_file_or_the_environment() {
 }
 
 #[test]
-fn without_a_ticket_as_argument_the_operand_of_receive_is_the_target() {
+fn without_a_ticket_argument_receive_takes_its_operand_as_the_target() {
     let (file, content) = file(10);
     let scratch = tempfile::tempdir().unwrap();
     let ticket_file = scratch.path().join("ticket");
@@ -307,7 +307,7 @@ fn several_connections_carry_one_transfer() {
 /// A quarter of 100 kB is less than a segment on the loopback device (64 kB). With such a window, a sender would probe only
 /// every 200 ms, and a receiver would delay its ACKs by 40 ms (TCP_RTO_MIN, TCP_DELACK_MIN).
 #[test]
-fn a_window_too_small_for_its_connections_makes_none_of_them_wait_for_a_timer() {
+fn a_window_too_small_for_its_connections_causes_no_timer_stalls() {
     let (file, content) = file(20 << 20);
     let serve = Serve::start(&["--once", "--sizing", "fixed:100kB"]);
     let sent =

@@ -104,7 +104,7 @@ fn untouched(home: &Path) {
 }
 
 #[test]
-fn a_host_brings_only_the_file_that_was_asked_for() {
+fn a_host_can_send_only_the_requested_file() {
     let extras: [Vec<_>; 6] = [
         vec![new_file("report.pdf"), new_file(".bashrc")],
         vec![directory(".ssh"), new_file(".ssh/authorized_keys"), new_file("report.pdf")],
@@ -124,7 +124,7 @@ fn a_host_brings_only_the_file_that_was_asked_for() {
 }
 
 #[test]
-fn the_requested_file_comes() {
+fn the_requested_file_is_received() {
     let offer = offer("report.pdf", false, true);
     let case = Attack { offer, entries: vec![new_file("report.pdf")] };
     let (_scratch, home, ended) = copy(&case, &["host:docs/report.pdf", "."]);
@@ -134,7 +134,7 @@ fn the_requested_file_comes() {
 }
 
 #[test]
-fn a_host_cannot_make_several_things_or_a_rehearsal_of_one_file() {
+fn a_host_cannot_turn_one_file_into_several_or_a_dry_run() {
     let several = offer("2 things", true, false);
     let rehearsal = Offer { dry_run: true, ..offer("report.pdf", false, true) };
     for offer in [several, rehearsal] {
@@ -147,7 +147,7 @@ fn a_host_cannot_make_several_things_or_a_rehearsal_of_one_file() {
 }
 
 #[test]
-fn what_a_host_announced_as_one_file_does_not_become_a_directory() {
+fn a_file_announced_by_a_host_cannot_become_a_directory() {
     let offer = offer("report.pdf", false, true);
     let case = Attack { offer, entries: vec![directory("report.pdf"), new_file("report.pdf/x")] };
     let (_scratch, home, ended) = copy(&case, &["host:report.pdf", "new"]);
@@ -158,7 +158,7 @@ fn what_a_host_announced_as_one_file_does_not_become_a_directory() {
 /// A file was requested. A directory with its name is accepted as well: it goes into the new directory, and nothing
 /// lands beside that.
 #[test]
-fn with_a_new_name_nothing_lands_beside_it() {
+fn a_host_cannot_write_beside_a_new_destination() {
     let inside = vec![directory("report.pdf"), new_file("report.pdf/x")];
     let outside = [
         vec![directory("report.pdf"), new_file("x")],
@@ -182,7 +182,7 @@ fn with_a_new_name_nothing_lands_beside_it() {
 }
 
 #[test]
-fn of_several_sources_only_those_come() {
+fn a_host_can_send_only_the_requested_sources() {
     let entries = vec![new_file("a"), new_file("b"), new_file(".bashrc")];
     let case = Attack { offer: offer("2 things", true, false), entries };
     let (_scratch, home, ended) = copy(&case, &["host:x/a", "host:x/b", "."]);
@@ -191,7 +191,7 @@ fn of_several_sources_only_those_come() {
 }
 
 #[test]
-fn the_contents_of_a_directory_stay_below_the_destination() {
+fn directory_contents_stay_below_the_destination() {
     let (scratch, _) = home();
     let outside = scratch.path().join("outside");
     fs::create_dir(&outside).unwrap();
@@ -206,7 +206,7 @@ fn the_contents_of_a_directory_stay_below_the_destination() {
 }
 
 #[test]
-fn a_path_whose_name_this_end_cannot_know_is_wrong_usage() {
+fn a_remote_path_without_a_predictable_name_is_a_usage_error() {
     let mut command = Command::new(SWEETSPOT);
     command.args(["copy", "host:..", ".", "--ssh", "false"]);
     let ended = run(command);
@@ -229,7 +229,7 @@ fn receive(
 }
 
 #[test]
-fn an_offer_binds_what_a_receiver_takes() {
+fn a_receiver_accepts_only_offered_files() {
     let cases = [
         (offer("f", false, true), vec![new_file("f"), new_file(".bashrc")]),
         (offer("f", false, true), vec![new_file("g")]),
@@ -247,7 +247,7 @@ fn an_offer_binds_what_a_receiver_takes() {
 }
 
 #[test]
-fn a_receiver_refuses_dotfiles_where_there_are_files_of_its_own() {
+fn a_receiver_rejects_dotfiles_in_an_existing_directory() {
     let entries = vec![
         new_file("a"),
         (RawEntry::file(".bashrc", 4), None),
@@ -263,7 +263,7 @@ fn a_receiver_refuses_dotfiles_where_there_are_files_of_its_own() {
 }
 
 #[test]
-fn a_new_directory_takes_dotfiles_and_a_chosen_name_may_begin_with_a_dot() {
+fn new_directories_accept_dotfiles_and_a_chosen_name_may_be_one() {
     let entries = vec![directory("d"), new_file("d/.gitignore")];
     let case = Attack { offer: offer("d", false, false), entries };
     let (_scratch, home, ended) = receive(&case, &[".new"]);

@@ -98,7 +98,7 @@ fn rehearsed() -> Message {
 }
 
 #[test]
-fn the_right_to_write_shows_nothing_of_an_existing_file() {
+fn the_right_to_write_reveals_nothing_about_an_existing_file() {
     let shared = Shared::start("write");
     let secret = shared.directory.join("secret");
     let guesses = [
@@ -134,7 +134,7 @@ fn the_right_to_write_shows_nothing_of_an_existing_file() {
 }
 
 #[test]
-fn overwriting_shows_nothing_of_what_is_replaced() {
+fn the_right_to_overwrite_reveals_nothing_about_the_replaced_file() {
     let shared = Shared::start("overwrite");
     let secret = shared.directory.join("secret");
     for offer in [offer(), by_content()] {
@@ -146,7 +146,7 @@ fn overwriting_shows_nothing_of_what_is_replaced() {
 }
 
 #[test]
-fn the_right_to_read_shows_what_is_there() {
+fn the_right_to_read_reveals_existing_files() {
     let shared = Shared::start("read,write");
     let secret = shared.directory.join("secret");
     let same = same_as(&secret, "secret");
@@ -156,7 +156,7 @@ fn the_right_to_read_shows_what_is_there() {
 }
 
 #[test]
-fn a_client_finds_what_it_brought_itself_and_another_client_does_not() {
+fn only_the_client_that_sent_a_file_learns_that_it_exists() {
     let shared = Shared::start("write");
     let mine = || RawEntry::file("mine", 3);
     shared.bring(0, mine(), b"abc");
@@ -169,7 +169,7 @@ fn a_client_finds_what_it_brought_itself_and_another_client_does_not() {
 }
 
 #[test]
-fn a_partial_file_shows_its_hashes_to_the_client_that_left_it() {
+fn only_the_client_that_left_a_partial_file_sees_its_hashes() {
     let shared = Shared::start("write");
     let large = || RawEntry::file("large", 3 * PIECE_BYTES);
     let mut raw = shared.connect(0, &offer());

@@ -46,7 +46,7 @@ fn let_it_look() {
 /// 65,536 and 4,096 are a half and a 32nd of the buffer, so the kernel might have set them, too. Limits on this path are some
 /// 10 kB: below the first value and above the second.
 #[test]
-fn a_program_with_a_pinned_buffer_keeps_its_own_clamp() {
+fn a_program_with_a_pinned_buffer_keeps_its_clamp() {
     for own in [65_536, 4_096, 50_003].map(Bytes::new) {
         for later in [false, true] {
             let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
@@ -71,7 +71,7 @@ fn a_program_with_a_pinned_buffer_keeps_its_own_clamp() {
 
 /// 65,536 and 32,768 are a half and a quarter of the usual receive buffer of 131,072, so the kernel might have set them, too.
 #[test]
-fn a_clamp_that_a_program_sets_during_tuning_comes_back_whatever_its_value() {
+fn a_clamp_set_during_tuning_is_restored_whatever_its_value() {
     for own in [65_536, 32_768, 50_003].map(Bytes::new) {
         let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
         let client = clamping(server.port, own);
@@ -93,7 +93,7 @@ fn a_clamp_that_a_program_sets_during_tuning_comes_back_whatever_its_value() {
 /// The kernel's own clamp exceeds a quarter of the buffer: each segment has 1388 bytes of payload and counts at most 2304
 /// bytes.
 #[test]
-fn a_program_without_a_clamp_has_the_kernel_s_own_again() {
+fn a_program_without_a_clamp_gets_the_kernel_default_back() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let client = pinned(server.port, Bytes::ZERO, false);
     let tuned = Tuned::start_client(client, server.port, scratch.path(), &[]);
@@ -108,7 +108,7 @@ fn a_program_without_a_clamp_has_the_kernel_s_own_again() {
 
 /// 65,536 is half of the pinned buffer; 4,096 is below every limit on this path.
 #[test]
-fn a_clamp_that_a_program_set_before_the_tuner_came_is_never_loosened_and_comes_back() {
+fn a_clamp_set_before_tuning_is_never_raised_and_is_restored() {
     if !possible() {
         return;
     }

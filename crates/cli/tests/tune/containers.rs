@@ -91,13 +91,13 @@ fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
 const FILE: &str = "http://10.77.0.2:8080/big";
 
 #[test]
-fn curl() {
+fn curl_in_a_container_is_tuned() {
     let command = format!("exec curl -s --retry 9 --retry-connrefused -o /dev/null {FILE}");
     is_tuned(&command, "", "curl", &["curl", "nginx"]);
 }
 
 #[test]
-fn python() {
+fn python_in_a_container_is_tuned() {
     let command = format!(
         "until python3 -c \"import urllib.request as u; r = u.urlopen(\\\"{FILE}\\\")\nwhile r.read(65536): pass\"; do sleep 0.2; done"
     );
@@ -105,13 +105,13 @@ fn python() {
 }
 
 #[test]
-fn java() {
+fn java_in_a_container_is_tuned() {
     let command = format!("until java Get.java {FILE}; do sleep 0.2; done");
     is_tuned(&command, "", "java", &["java", "nginx"]);
 }
 
 #[test]
-fn rsync() {
+fn rsync_in_a_container_is_tuned() {
     let far = "rsync --daemon --no-detach --port 8730 --config rsyncd.conf &";
     let command = "until rsync --whole-file --inplace rsync://10.77.0.2:8730/www/big copy; do sleep 0.2; done";
     is_tuned(command, far, "rsync", &["rsync", "nginx"]);
@@ -119,7 +119,7 @@ fn rsync() {
 
 /// The tuned program is the server: it sends to a curl that is not tuned.
 #[test]
-fn nginx_that_sends() {
+fn nginx_sending_from_a_container_is_tuned() {
     let far = "until curl -s -o /dev/null http://10.77.0.1:8080/big; do sleep 0.2; done &";
     let command = "exec nginx -c $PWD/far.conf -e $PWD/far.log";
     is_tuned(command, far, "nginx", &["curl", "nginx"]);

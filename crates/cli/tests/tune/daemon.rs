@@ -87,7 +87,7 @@ fn divided(wanted: &[LiveSocket; 2]) -> bool {
 }
 
 #[test]
-fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
+fn a_daemon_tunes_by_policy_within_its_memory_and_leaves_no_limits() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), false) else { return };
     wait_for("fair shares of the memory", || divided(&host.wanted).then_some(()));
@@ -118,7 +118,7 @@ fn a_daemon_tunes_what_its_policy_names_within_its_memory_and_leaves_nothing() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_leaves_nothing() {
+fn a_killed_daemon_leaves_no_limits() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), false) else { return };
     wait_for("fair shares of the memory", || divided(&host.wanted).then_some(()));
@@ -129,7 +129,7 @@ fn a_daemon_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn a_dry_run_of_a_daemon_touches_nothing() {
+fn a_dry_run_of_a_daemon_changes_no_socket() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), true) else { return };
     // The log has the limits that a real run would set; the sockets have none.
@@ -157,7 +157,7 @@ fn a_dry_run_of_a_daemon_touches_nothing() {
 }
 
 #[test]
-fn a_policy_that_ends_the_dry_run_ends_its_marks() {
+fn a_policy_that_ends_the_dry_run_ends_the_dry_run_labels() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = start(scratch.path(), true) else { return };
     write_policy(scratch.path(), false);
@@ -178,7 +178,7 @@ fn a_policy_that_ends_the_dry_run_ends_its_marks() {
 
 /// A daemon limits a download, and a second tuner starts to limit it, too.
 #[test]
-fn a_second_tuner_of_a_connection_says_so_once() {
+fn a_second_tuner_of_a_connection_reports_the_first_once() {
     let scratch = tempfile::tempdir().unwrap();
     write_policy(scratch.path(), false);
     let line = format!(

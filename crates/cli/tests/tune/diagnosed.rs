@@ -39,7 +39,7 @@ fn names_the_tuner(socket: &LiveSocket, scratch: &Path) {
 }
 
 #[test]
-fn a_window_that_a_tuner_limits_from_outside_is_blamed_on_the_tuner() {
+fn diagnose_attributes_a_window_limited_via_pidfd_to_the_tuner() {
     const MEMORY: Bytes = Bytes::new(200_000);
     let scratch = tempfile::tempdir().unwrap();
     let policy = "memory = \"200kB\"\n[[rule]]\nprograms = [\"wanted\"]\ngoal = \"throughput\"\n";
@@ -58,7 +58,7 @@ fn a_window_that_a_tuner_limits_from_outside_is_blamed_on_the_tuner() {
 }
 
 #[test]
-fn a_window_that_a_tuner_limits_from_inside_is_blamed_on_the_tuner() {
+fn diagnose_attributes_a_window_limited_via_bpf_to_the_tuner() {
     let scratch = tempfile::tempdir().unwrap();
     if let Some(host) = limited(scratch.path()) {
         names_the_tuner(&host.socket, scratch.path());

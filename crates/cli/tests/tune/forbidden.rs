@@ -16,7 +16,7 @@ fn sweetspot(error: i32, arguments: &[&str]) -> Option<(Option<i32>, String)> {
 }
 
 #[test]
-fn a_command_runs_and_nothing_is_complained_about() {
+fn tune_run_works_silently_without_the_forbidden_system_calls() {
     for error in ERRORS {
         let run = sweetspot(error, &["tune", "run", "--", "echo", "it runs"]);
         let Some(ended) = run else { return };
@@ -25,7 +25,7 @@ fn a_command_runs_and_nothing_is_complained_about() {
 }
 
 #[test]
-fn the_host_and_its_connections_are_seen() {
+fn inspection_verbs_work_without_the_forbidden_system_calls() {
     for verb in [&["top", "--once"][..], &["advise", "host"], &["tune", "undo"]] {
         for error in ERRORS {
             let Some((code, words)) = sweetspot(error, verb) else { return };
@@ -35,7 +35,7 @@ fn the_host_and_its_connections_are_seen() {
 }
 
 #[test]
-fn a_command_runs_where_calls_with_another_way_are_forbidden() {
+fn tune_run_works_without_the_system_calls_that_have_a_fallback() {
     for error in ERRORS {
         let program = env!("CARGO_BIN_EXE_sweetspot");
         let Some(mut command) = forbidding(&REPLACEABLE, error, program) else { return };
@@ -47,7 +47,7 @@ fn a_command_runs_where_calls_with_another_way_are_forbidden() {
 }
 
 #[test]
-fn a_verb_that_needs_a_forbidden_call_names_it() {
+fn a_verb_that_needs_a_forbidden_system_call_names_it() {
     let path = "rate=20Mbit/s rtt=40ms buffer=100kB";
     let pid = std::process::id().to_string();
     let cases = [

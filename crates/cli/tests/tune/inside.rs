@@ -33,7 +33,7 @@ pub fn sweetspot(arguments: &[&str]) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn a_download_is_seen_from_inside_and_arrives_whole() {
+fn a_download_is_tuned_via_bpf_and_arrives_whole() {
     if !possible() {
         return;
     }
@@ -49,7 +49,7 @@ fn a_download_is_seen_from_inside_and_arrives_whole() {
 }
 
 #[test]
-fn the_exit_code_is_the_commands_and_the_cgroup_goes_with_it() {
+fn tune_run_returns_its_commands_exit_code_and_removes_the_cgroup() {
     if !possible() {
         return;
     }
@@ -66,7 +66,7 @@ fn the_exit_code_is_the_commands_and_the_cgroup_goes_with_it() {
 }
 
 #[test]
-fn a_tuner_whose_guardian_is_killed_ends_with_its_command_and_removes_its_cgroup() {
+fn a_tuner_without_its_guardian_ends_with_its_command_and_cgroup() {
     if !possible() {
         return;
     }
@@ -99,7 +99,7 @@ fn a_tuner_whose_guardian_is_killed_ends_with_its_command_and_removes_its_cgroup
 }
 
 #[test]
-fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
+fn a_cgroup_is_removed_while_a_process_in_it_exits() {
     if !possible() {
         return;
     }
@@ -120,7 +120,7 @@ fn a_cgroup_is_removed_while_a_process_in_it_is_ending() {
 }
 
 #[test]
-fn a_cgroup_is_removed_with_those_below_it_and_what_runs_there_goes_on_above() {
+fn removing_a_cgroup_tree_moves_its_processes_to_the_parent() {
     if !possible() {
         return;
     }
@@ -200,7 +200,7 @@ impl Limited {
 }
 
 #[test]
-fn limits_are_lifted_when_the_daemon_is_asked_to_end() {
+fn limits_are_lifted_when_the_daemon_gets_sigterm() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = limited(scratch.path()) else { return };
     let guardian = host.emulated.tuner()[0];
@@ -245,7 +245,7 @@ fn said_of_congestion(name: &str, options: &[&str]) -> String {
 }
 
 #[test]
-fn a_congestion_control_that_no_connection_will_have_is_named_with_the_reason() {
+fn a_congestion_control_without_effect_is_reported_with_the_reason() {
     if !possible() {
         return;
     }
@@ -266,7 +266,7 @@ fn a_congestion_control_that_no_connection_will_have_is_named_with_the_reason() 
 }
 
 #[test]
-fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed() {
+fn an_upload_uses_the_policys_congestion_control_until_all_is_killed() {
     if !possible() {
         return;
     }
@@ -299,7 +299,7 @@ fn an_upload_sends_by_the_congestion_control_of_the_policy_until_all_is_killed()
 }
 
 #[test]
-fn a_policy_that_changes_is_followed_and_one_that_cannot_be_read_is_not() {
+fn a_changed_policy_takes_effect_unless_it_is_invalid() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(host) = limited(scratch.path()) else { return };
     // Replaces the file at once: an empty file is a policy, too.
@@ -353,7 +353,7 @@ pub fn ended(daemon: Child) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
+fn a_second_daemon_and_a_vanished_cgroup_get_one_line_each() {
     if !possible() {
         return;
     }
@@ -388,7 +388,7 @@ fn a_second_daemon_and_a_cgroup_that_vanishes_are_said_in_a_line() {
 }
 
 #[test]
-fn a_download_that_was_there_before_is_found_and_restored() {
+fn a_download_that_started_before_the_tuner_is_tuned() {
     if !possible() {
         return;
     }
@@ -423,7 +423,7 @@ fn a_download_that_was_there_before_is_found_and_restored() {
 }
 
 #[test]
-fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
+fn an_upload_is_paced_via_bpf_until_the_tuner_is_killed() {
     if !possible() {
         return;
     }
@@ -451,7 +451,7 @@ fn an_upload_is_paced_from_inside_and_left_alone_when_the_tuner_is_killed() {
 const PATH_AND_BUFFER: Bytes = Bytes::new(1_500_000);
 
 #[test]
-fn the_second_download_over_a_path_has_its_window_from_the_first_and_loses_nothing() {
+fn a_second_download_reuses_the_window_of_the_first_without_loss() {
     if !possible() {
         return;
     }
@@ -553,7 +553,7 @@ impl Drop for Uploads {
 const QUARTER: &str = "rate=50Mbit/s rtt=100ms buffer=156kB";
 
 #[test]
-fn the_second_upload_over_a_path_has_its_pace_from_the_first_and_loses_nothing() {
+fn a_second_upload_reuses_the_pacing_rate_of_the_first_without_loss() {
     if !possible() {
         return;
     }
@@ -575,7 +575,7 @@ fn the_second_upload_over_a_path_has_its_pace_from_the_first_and_loses_nothing()
 }
 
 #[test]
-fn an_upload_over_a_remembered_path_that_has_become_slower_finds_its_rate() {
+fn an_upload_finds_the_rate_of_a_remembered_path_that_got_slower() {
     if !possible() {
         return;
     }

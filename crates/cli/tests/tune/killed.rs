@@ -45,7 +45,7 @@ fn kill_at_once(all: &[u32]) {
 }
 
 #[test]
-fn limits_are_lifted_when_tuner_and_guardian_are_killed() {
+fn limits_are_lifted_when_the_tuner_and_its_guardian_are_killed() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = Tuned::start(server.port, scratch.path(), &[]);
     let (connection, held) = limited(&server, &tuned);
@@ -56,7 +56,7 @@ fn limits_are_lifted_when_tuner_and_guardian_are_killed() {
 }
 
 #[test]
-fn the_next_tuner_lifts_what_a_killed_one_left() {
+fn undo_lifts_the_limits_of_a_killed_tuner() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = Tuned::start(server.port, scratch.path(), &[]);
     let (connection, held) = limited(&server, &tuned);

@@ -40,7 +40,7 @@ pub fn quiet(server: &Server, connection: &LiveSocket) {
 }
 
 #[test]
-fn a_download_is_limited_from_outside_and_arrives_whole() {
+fn a_download_is_limited_via_pidfd_and_arrives_whole() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = limited(&server, &scratch);
     server.stop();
@@ -78,7 +78,7 @@ fn limits_are_lifted_when_the_tuner_is_killed() {
 }
 
 #[test]
-fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
+fn a_clamp_set_by_the_program_is_never_raised_and_is_restored() {
     let own = Bytes::new(50_003);
     // The program sets its clamp before or after the tuner first sees the connection.
     for after in [0, 2] {
@@ -102,7 +102,7 @@ fn a_clamp_that_a_program_set_itself_is_never_loosened_and_comes_back() {
 }
 
 #[test]
-fn limits_are_lifted_wherever_a_program_moves_its_connection() {
+fn limits_are_lifted_even_if_a_program_moves_its_socket() {
     for killed in [true, false] {
         let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
         let port = server.port;
@@ -139,7 +139,7 @@ fn limits_are_lifted_when_the_guardian_is_killed() {
 }
 
 #[test]
-fn a_dry_run_tells_and_touches_nothing() {
+fn a_dry_run_logs_and_changes_no_socket() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let tuned = Tuned::start(server.port, scratch.path(), &["--dry-run"]);
     let before = clamp(&tuned.connection());
@@ -177,7 +177,7 @@ fn a_tuned_command_ends_with_a_summary_of_its_connections() {
 }
 
 #[test]
-fn the_exit_code_is_the_commands() {
+fn tune_run_returns_its_commands_exit_code() {
     assert_eq!(sweetspot(&["tune", "run", "--", "sh", "-c", "exit 7"]), (Some(7), String::new()));
     let (code, stderr) = sweetspot(&["tune", "run", "--", "no-such-program"]);
     assert_eq!(code, Some(127));
@@ -185,7 +185,7 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
-fn a_request_to_end_reaches_the_command() {
+fn sigterm_reaches_the_command() {
     let tune = ["tune", "run", "--", "sleep", "1000"];
     let mut guardian = Command::new(env!("CARGO_BIN_EXE_sweetspot")).args(tune).spawn().unwrap();
     // The family: guardian, tuner and command.
@@ -233,7 +233,7 @@ fn a_kernel_thread_has_no_connections() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_one_line() {
+fn invalid_arguments_are_rejected_in_one_line() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap().to_string();
     let scratch = tempfile::tempdir().unwrap();

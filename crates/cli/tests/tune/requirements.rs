@@ -37,7 +37,7 @@ fn without(prepare: &str, name: &str) {
 
 /// This holds for root and for other users.
 #[test]
-fn a_default_that_cannot_be_had_is_no_complaint() {
+fn an_unavailable_default_mechanism_falls_back_silently() {
     let missing = probe::examine().into_iter().find(|finding| !finding.there);
     let run = |options: &[&str]| {
         sweetspot(&[&["tune", "run"], options, &["--", "echo", "it runs"]].concat())
@@ -61,29 +61,29 @@ fn a_default_that_cannot_be_had_is_no_complaint() {
 }
 
 #[test]
-fn a_host_with_version_1_of_cgroups_alone_is_tuned_via_pidfd() {
+fn a_host_without_cgroup_v2_is_tuned_via_pidfd() {
     without("umount -l $(findmnt -nt cgroup2 -o TARGET | head -1);", "cgroup v2");
 }
 
 #[test]
-fn a_kernel_that_does_not_describe_itself_is_tuned_via_pidfd() {
+fn a_kernel_without_btf_is_tuned_via_pidfd() {
     without("mount -t tmpfs none /sys/kernel/btf;", "BTF");
 }
 
 #[test]
-fn a_kernel_that_is_locked_down_is_tuned_via_pidfd() {
+fn a_locked_down_kernel_is_tuned_via_pidfd() {
     let lockdown = "mount -t tmpfs none /sys/kernel/security; \
                     echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown;";
     without(lockdown, "lockdown");
 }
 
 #[test]
-fn without_the_rights_a_command_is_tuned_via_pidfd() {
+fn without_the_capabilities_a_command_is_tuned_via_pidfd() {
     without("WRAP='setpriv --inh-caps=-all --bounding-set=-all';", "rights");
 }
 
 #[test]
-fn the_doctor_names_what_is_there_and_what_is_missing() {
+fn doctor_lists_every_requirement_with_its_status() {
     let complete = probe::examine().iter().all(|finding| finding.there);
     let (code, words, _) = sweetspot(&["tune", "doctor"]);
     assert_eq!(code, Some(i32::from(!complete)));
@@ -110,7 +110,7 @@ fn the_doctor_names_what_is_there_and_what_is_missing() {
 }
 
 #[test]
-fn what_cannot_be_done_is_said_in_one_line() {
+fn invalid_arguments_are_rejected_in_one_line() {
     let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
     assert_eq!(code, Some(2));
     assert!(said.contains("expected bpf (") && said.contains("pidfd (") && said.contains("auto ("));

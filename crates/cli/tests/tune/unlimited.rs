@@ -105,12 +105,12 @@ fn of_upload(options: &[&str], closing: &str, reason: &str) {
 }
 
 #[test]
-fn an_upload_without_a_queue_is_reported_with_the_reason() {
+fn an_upload_without_a_standing_queue_is_reported_with_the_reason() {
     of_upload(&["--send"], "it built no standing queue", "no_standing_queue");
 }
 
 #[test]
-fn an_upload_that_is_not_tuned_is_reported_with_the_option() {
+fn an_untuned_upload_is_reported_with_the_missing_option() {
     of_upload(&[], "uploads need --send", "upload_without_send");
 }
 
@@ -160,7 +160,7 @@ fn a_connection_to_another_peer_is_reported() {
 
 /// In a pipe, too, each of its lines is printed.
 #[test]
-fn a_daemon_names_the_rule_that_leaves_a_connection_alone_and_the_one_that_never_matches() {
+fn a_daemon_names_the_rule_that_excludes_a_connection_and_unreachable_rules() {
     let (server, scratch) = (Server::start(), tempfile::tempdir().unwrap());
     let mut download = python(DOWNLOAD, &[sink().port(), server.port]);
     let (policy, port) = (scratch.path().join("policy.toml"), server.port);
@@ -196,7 +196,7 @@ fn a_daemon_names_the_rule_that_leaves_a_connection_alone_and_the_one_that_never
 
 /// Two sets of programs cannot be attached at once, but a dry run limits nothing.
 #[test]
-fn beside_a_dry_run_via_bpf_a_command_is_tuned_via_pidfd() {
+fn a_command_is_tuned_via_pidfd_while_a_dry_run_uses_bpf() {
     if !possible() {
         return;
     }

@@ -52,7 +52,7 @@ fn refused(program: &PathBuf, arguments: &[&str], words: &str) {
 }
 
 #[test]
-fn an_unprivileged_user_is_told_what_is_missing() {
+fn an_error_names_the_permission_that_an_unprivileged_user_lacks() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let ours = std::process::id().to_string();
@@ -78,7 +78,7 @@ fn an_unprivileged_user_sees_connections_without_their_programs() {
 
 /// The message appears once, even if many processes are out of reach.
 #[test]
-fn an_unprivileged_daemon_says_once_that_others_are_out_of_reach() {
+fn an_unprivileged_daemon_reports_inaccessible_processes_once() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let policy = policy_for_a_download(&scratch);
@@ -113,7 +113,7 @@ fn two_capabilities_are_enough_for_a_daemon() {
 }
 
 #[test]
-fn the_systemd_unit_is_sound_and_exposes_little() {
+fn the_systemd_unit_is_valid_and_has_low_exposure() {
     let scratch = tempfile::tempdir().unwrap();
     let unit = include_str!("../../../../packaging/sweetspot-tune.service");
     let file = scratch.path().join("sweetspot-tune.service");

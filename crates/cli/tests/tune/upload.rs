@@ -52,7 +52,7 @@ fn pace(socket: &LiveSocket) -> Option<Rate> {
 }
 
 #[test]
-fn an_upload_is_paced_from_outside_and_its_queue_goes() {
+fn an_upload_is_paced_via_pidfd_and_its_queue_drains() {
     let scratch = tempfile::tempdir().unwrap();
     let Some((emulated, socket)) = held(scratch.path()) else { return };
     // Without a tuner, two BDPs (40 ms) would stand in the buffer.
@@ -76,7 +76,7 @@ fn an_upload_is_paced_from_outside_and_its_queue_goes() {
 }
 
 #[test]
-fn a_pace_is_lifted_when_the_tuner_is_killed() {
+fn a_pacing_rate_is_lifted_when_the_tuner_is_killed() {
     let scratch = tempfile::tempdir().unwrap();
     let Some((emulated, socket)) = held(scratch.path()) else { return };
     Signal::KILL.send(emulated.tuner()[1]);
@@ -84,7 +84,7 @@ fn a_pace_is_lifted_when_the_tuner_is_killed() {
 }
 
 #[test]
-fn a_dry_run_names_the_pacing_rate_that_a_real_run_would_set() {
+fn a_dry_run_names_the_pacing_rate_it_would_set() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path();
     let line = format!(

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_controller_enters_is_told_with_its_reason() {
+    fn phase_changes_are_reported_with_their_reason() {
         let told = |phase, reason| words(&EventKind::Entered { phase, reason });
         let held = told(SizingPhase::Holding, Reason::CapacityKnown);
         assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));

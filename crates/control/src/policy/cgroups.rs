@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cgroup_is_meant_with_all_below_it() {
+    fn a_cgroup_matches_with_its_descendants() {
         assert!(contains("system.slice/nginx.service", "/system.slice/nginx.service"));
         assert!(contains("/system.slice/", "system.slice/nginx.service/worker"));
         assert!(!contains("system.slice/nginx.service", "/system.slice"));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_characters_of_one_name() {
+    fn a_star_matches_within_one_path_component() {
         assert!(contains("system.slice/docker-*.scope", "/system.slice/docker-4f2.scope"));
         assert!(!contains("system.slice/docker-*.scope", "/system.slice/docker-4f2.service"));
         assert!(!contains("*.scope", "/system.slice/a.scope"));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_names_no_cgroup() {
+    fn empty_text_is_rejected_as_a_cgroup() {
         assert!("".parse::<Cgroups>().is_err());
         assert!("//".parse::<Cgroups>().is_err());
     }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_holds_the_addresses_that_share_its_first_bits() {
+    fn a_cidr_block_contains_addresses_with_its_prefix() {
         let contain = |block: &str, address: &str| {
             block.parse::<Peers>().unwrap().contain(address.parse().unwrap())
         };

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_holds_back_most_of_the_time_is_advised_about() {
+    fn a_buffer_that_limits_most_of_the_time_draws_advice() {
         // The window is 2 MB/s x 40 ms = 80 kB; the kernel's bookkeeping doubles it.
         assert!(advice(0.6).is_some_and(|said| said.contains("SO_SNDBUF of 160 kB")));
         assert_eq!(advice(0.4), None);

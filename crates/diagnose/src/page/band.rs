@@ -88,7 +88,7 @@ mod tests {
 
     /// 300,000 pieces of 1, 2 or 3 µs, of three classes in turn.
     #[test]
-    fn a_long_band_keeps_the_time_of_each_class_and_stays_small() {
+    fn a_long_band_stays_small_and_keeps_each_classs_time() {
         let classes = [Class::Congestion, Class::Stalled, Class::Idle];
         let mut band = Band::new(600_000);
         let mut at = 0;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_that_is_known_late_comes_in_its_place() {
+    fn a_late_piece_is_inserted_in_order() {
         let mut band = Band::new(10);
         for piece in [(0, 3, Class::Idle), (6, 10, Class::Idle), (3, 6, Class::Stalled)] {
             band.add(piece);

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_title_names_a_limit_that_several_connections_share() {
+    fn the_title_names_the_limit_that_connections_share() {
         let [stalled, pacing, idle] = [Class::Stalled, Class::Pacing, Class::Idle];
         let shared = title(&[stalled, pacing, stalled]);
         assert_eq!(shared, "x: 2 of 3 connections are stalled most of the time");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_of_a_family_does_not_have_the_name_of_its_largest_part() {
+    fn a_family_total_does_not_take_the_name_of_its_largest_cause() {
         let times = [
             (Class::Idle, 66),
             (Class::WaitingForPeer, 12),
@@ -249,14 +249,14 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_all_of_its_family_has_its_name() {
+    fn a_cause_that_makes_up_its_whole_family_is_named_alone() {
         let Parts { title, body, .. } = page(&[(Class::Idle, 10)], evidence());
         assert_eq!(title, "x: 2.0 Mbit/s, 100 % of the time idle");
         assert!(body.contains(">idle</td>"), "{body}");
     }
 
     #[test]
-    fn a_rate_while_sending_is_not_given_for_the_rate_over_time() {
+    fn the_page_marks_a_rate_while_sending_as_such() {
         let evidence = Evidence { is_one_reading: true, ..evidence() };
         let Parts { title, body, .. } = page(&[(Class::ReceiverWindow, 10)], evidence);
         let limit = "100 % of that time limited by the receiver's window";

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_has_three_sentences_of_its_own() {
+    fn every_class_gets_its_own_three_sentences() {
         let stories = Class::ALL.map(|class| told(Limits::only(class, Duration::from_secs(1))));
         for (n, sentences) in stories.iter().enumerate() {
             for sentence in sentences {
@@ -126,21 +126,21 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_from_counters_took_the_time_that_its_limits_divide() {
+    fn a_flow_from_counters_lasts_as_long_as_its_limits() {
         // 20,000 bytes at 2 Mbit/s.
         let [first, ..] = told(Limits::only(Class::Congestion, Duration::from_millis(80)));
         assert!(first.contains("20 kB to 192.0.2.2 within 80 ms: 2.0 Mbit/s"), "{first}");
     }
 
     #[test]
-    fn the_time_that_is_told_is_that_of_the_cause_and_not_of_its_family() {
+    fn the_story_gives_the_time_of_the_cause_not_of_its_family() {
         let mut limits = Limits::only(Class::WaitingForPeer, Duration::from_secs(6));
         limits.add(Class::Idle, Duration::from_secs(4));
         assert!(told(limits)[1].starts_with("For 60 % of the time the sender waited"));
     }
 
     #[test]
-    fn a_window_that_is_small_after_losses_is_no_time_of_losses() {
+    fn a_small_window_after_losses_is_not_described_as_loss_time() {
         let [_, why, _] = told(Limits::only(Class::Congestion, Duration::from_secs(1)));
         let expected = "TCP kept its window small because packets had been lost before";
         assert_eq!(why, format!("For 100 % of the time {expected}."));

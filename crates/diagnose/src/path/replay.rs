@@ -144,7 +144,7 @@ mod tests {
     use crate::path::Waits;
 
     #[test]
-    fn only_what_is_missing_of_a_path_is_named() {
+    fn the_replay_error_names_only_the_unknown_path_parameters() {
         let nothing = PathEstimate {
             capacity_bps: Finding::unknown("there were pauses"),
             rtt_s: Finding::unknown("nothing was acknowledged"),

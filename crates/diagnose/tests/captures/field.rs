@@ -75,7 +75,7 @@ fn granted(burst: u32) -> Flow {
 }
 
 #[test]
-fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
+fn a_window_above_tcp_is_attributed_to_the_receiving_program() {
     let flow = granted(40);
     assert_eq!(
         (flow.verdict.class, flow.verdict.cause),
@@ -90,7 +90,7 @@ fn a_window_above_tcp_is_the_receiving_programs_and_names_no_buffer() {
 }
 
 #[test]
-fn a_window_above_tcp_that_is_granted_by_halves_is_told_too() {
+fn a_window_above_tcp_granted_in_halves_is_reported() {
     // Ten segments, the last one short, follow each message, which acknowledges all but the last ten segments.
     const HALF: u32 = 9 * MSS + 700;
     let mut flow = AtSender::open(RTT * 1000);
@@ -108,7 +108,7 @@ fn a_window_above_tcp_that_is_granted_by_halves_is_told_too() {
 }
 
 #[test]
-fn a_bulk_transfer_in_both_directions_has_no_window_above_tcp() {
+fn bidirectional_bulk_data_is_not_mistaken_for_a_window_above_tcp() {
     // Full segments from the receiver carry its acknowledgements, and release data.
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..60_u32 {
@@ -147,7 +147,7 @@ fn slow_exchanges(delay_us: u64, answer_us: u64, thought_us: u64) -> Flow {
 }
 
 #[test]
-fn nagles_algorithm_and_delayed_acknowledgements_are_named_with_their_fix() {
+fn the_verdict_names_nagle_with_delayed_acks_and_their_fix() {
     for delay_us in [41_000, 200_000, 500_000] {
         let flow = exchanges(delay_us);
         assert_eq!(flow.verdict.class, Class::Application);
@@ -162,7 +162,7 @@ fn nagles_algorithm_and_delayed_acknowledgements_are_named_with_their_fix() {
 }
 
 #[test]
-fn nagles_algorithm_is_remarked_where_something_else_had_more_of_the_time() {
+fn nagle_draws_a_remark_if_another_cause_took_more_time() {
     for (answer_us, thought_us) in [(100_000, 900), (1000, 100_000)] {
         let flow = slow_exchanges(41_000, answer_us, thought_us);
         assert!(!flow.verdict.words.contains("Nagle"), "{}", flow.verdict.words);
@@ -176,7 +176,7 @@ fn nagles_algorithm_is_remarked_where_something_else_had_more_of_the_time() {
 }
 
 #[test]
-fn a_path_that_drops_large_packets_is_told_from_a_peer_that_is_gone() {
+fn a_path_mtu_black_hole_is_distinguished_from_a_dead_peer() {
     for (size, names_size) in [(MSS, true), (400, false)] {
         let mut flow = AtSender::open(RTT * 1000);
         // A request of 400 bytes arrives; the following segments of `size` bytes do not.
@@ -199,7 +199,7 @@ fn a_path_that_drops_large_packets_is_told_from_a_peer_that_is_gone() {
 }
 
 #[test]
-fn a_sack_option_that_a_device_did_not_translate_is_remarked_and_the_loss_is_still_a_loss() {
+fn untranslated_sack_blocks_draw_a_remark_and_the_loss_still_counts() {
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..40_u32 {
         let (start, first) = (100_000 + u64::from(round) * 400_000, round * 10);
@@ -222,7 +222,7 @@ fn a_sack_option_that_a_device_did_not_translate_is_remarked_and_the_loss_is_sti
 }
 
 #[test]
-fn no_sentence_names_a_round_trip_below_the_shortest() {
+fn no_reported_time_is_below_the_min_rtt() {
     for flow in [granted(20), granted(40)] {
         let min = flow.rtt_min_s.unwrap() * 1e3;
         let words: Vec<&str> = flow.verdict.words.split(' ').collect();
@@ -234,7 +234,7 @@ fn no_sentence_names_a_round_trip_below_the_shortest() {
 }
 
 #[test]
-fn a_loss_in_the_tail_of_each_flight_is_congestion_and_not_the_program() {
+fn tail_loss_in_each_flight_is_congestion_and_not_the_program() {
     // The last of ten segments is lost, and retransmitted 300 ms later: 300 of 350 ms.
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..20_u32 {
@@ -250,7 +250,7 @@ fn a_loss_in_the_tail_of_each_flight_is_congestion_and_not_the_program() {
 }
 
 #[test]
-fn a_window_that_stays_closed_behind_probes_is_the_receiving_program() {
+fn a_window_that_stays_closed_to_probes_is_blamed_on_the_reader() {
     let mut flow = AtSender::open(RTT * 1000);
     for round in 0..6_u32 {
         let (start, first) = (100_000 + u64::from(round) * 2_000_000, round * 20);
@@ -268,7 +268,7 @@ fn a_window_that_stays_closed_behind_probes_is_the_receiving_program() {
 }
 
 #[test]
-fn segments_that_the_receiver_dropped_when_it_took_its_window_back_are_its_programs() {
+fn segments_dropped_by_a_withdrawn_window_are_blamed_on_the_reader() {
     // The receiver accepts five of ten segments, and then closes its window. The timer repairs the rest: 350 of 400 ms.
     let mut flow = AtSender::open(RTT * 1000);
     // The SYN's window may be larger than the program's first one.
@@ -307,7 +307,7 @@ fn a_connection_kept_open_by_keep_alives_is_idle() {
 }
 
 #[test]
-fn one_packet_that_was_captured_twice_is_told_in_the_singular() {
+fn the_remark_on_one_duplicate_packet_is_singular() {
     let twice = |copies: u64| {
         let mut flow = AtSender::open(RTT * 1000);
         for n in 0..=copies {
@@ -325,7 +325,7 @@ fn one_packet_that_was_captured_twice_is_told_in_the_singular() {
 /// BBR behind its host's shaper, captured before segmentation in the network card: 2, 2, 2, 2, 18 and 18 segments, with 200 µs
 /// per segment, acknowledged after 40 µs.
 #[test]
-fn a_sender_that_paces_pieces_of_many_sizes_is_not_called_idle() {
+fn a_sender_that_paces_bursts_of_varying_size_is_not_called_idle() {
     let class = |gap: fn(u32) -> u64| {
         let mut flow = AtSender::open(40);
         let (mut at, mut seq) = (1000, 1);

@@ -47,7 +47,7 @@ fn a_window_that_grows_at_the_capacity_is_not_the_limit() {
 }
 
 #[test]
-fn a_sender_that_answers_at_once_is_at_the_capture() {
+fn a_sender_that_answers_at_once_is_at_the_capture_point() {
     // The sender answers within 50 µs, so it cannot be farther away, although its segments are a millisecond apart.
     assert_eq!(bulk().facts.map(|facts| facts.vantage), Some("sender"));
 }
@@ -75,7 +75,7 @@ fn in_rounds(rounds: u64, flight: impl Fn(u64) -> u64, rtt: impl Fn(u64) -> u64)
 }
 
 #[test]
-fn a_level_flight_whose_round_trip_swings_is_no_send_buffers() {
+fn a_constant_flight_with_a_varying_rtt_is_not_send_buffer_limited() {
     let constant = level(200, |_| 50).verdict;
     assert_eq!(constant.class, Class::SenderWindow, "{}", constant.words);
     let swinging = level(200, |round| if round / 20 % 2 == 0 { 50 } else { 80 }).verdict;
@@ -104,7 +104,7 @@ fn a_congestion_window_that_grows_slowly_is_no_send_buffer() {
 
 /// Flights are compared over twelve rounds. The last acknowledgement of 11 rounds ends 11 RTTs.
 #[test]
-fn a_few_rounds_from_the_middle_of_a_connection_show_no_limit() {
+fn a_few_mid_connection_rounds_show_no_limit() {
     let verdict = |rounds| level(rounds, |_| 50).verdict;
     assert_eq!(verdict(13).class, Class::SenderWindow, "{}", verdict(13).words);
     let brief = verdict(11);
@@ -127,7 +127,7 @@ fn clocked(window: u16) -> Captured {
 }
 
 #[test]
-fn a_flight_that_fills_a_window_of_unknown_scale_is_held_by_it() {
+fn a_flight_that_fills_a_window_of_unknown_scale_is_window_limited() {
     // 31 segments are 44,888 bytes: at a scale of 7, exactly these fit into the first window, and nine more into the second.
     let [full, free] = [351, 450].map(|window| clocked(window).flow().verdict);
     assert_eq!(full.class, Class::ReceiverWindow, "{}", full.words);
@@ -175,7 +175,7 @@ fn slow_reader(mut captured: Captured) -> Flow {
 }
 
 #[test]
-fn a_pause_behind_a_window_of_unknown_scale_is_not_blamed_on_the_sender() {
+fn a_pause_with_unknown_window_scale_is_not_blamed_on_the_sender() {
     let verdict = slow_reader(Captured::default()).verdict;
     assert_eq!(verdict.class, Class::Unknown, "{}", verdict.words);
     assert!(
@@ -185,7 +185,7 @@ fn a_pause_behind_a_window_of_unknown_scale_is_not_blamed_on_the_sender() {
 }
 
 #[test]
-fn scales_that_a_kernel_reports_show_the_reader_as_the_limit() {
+fn kernel_reported_scales_reveal_the_reader_as_the_limit() {
     let mut captured = Captured::default();
     captured.know_scales([7, 7]);
     let flow = slow_reader(captured);

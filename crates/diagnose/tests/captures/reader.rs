@@ -55,7 +55,7 @@ fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
 }
 
 #[test]
-fn a_window_that_never_shrank_is_answered_by_a_larger_buffer_alone() {
+fn a_window_that_never_shrank_needs_only_a_larger_buffer() {
     let Flow { verdict, fix, .. } = filled(true, |_| false);
     assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
     assert!(fix.contains("SO_RCVBUF") && !fix.contains("Recv-Q"), "{fix}");
@@ -63,7 +63,7 @@ fn a_window_that_never_shrank_is_answered_by_a_larger_buffer_alone() {
 
 /// Six late rounds of 450 ms are 47 % of the time; the other 54 rounds take 50 ms each.
 #[test]
-fn a_reader_that_was_late_for_a_part_of_the_time_is_mended_before_the_buffer() {
+fn the_fix_for_a_partly_late_reader_comes_before_the_buffer() {
     let Flow { verdict, fix, .. } = filled(true, |round| round % 10 == 9);
     assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
     let [reads, buffer] = ["read faster", "SO_RCVBUF"].map(|words| fix.find(words));
@@ -72,7 +72,7 @@ fn a_reader_that_was_late_for_a_part_of_the_time_is_mended_before_the_buffer() {
 
 /// Each round trip of 50 ms is followed by 400 ms with a closed window.
 #[test]
-fn a_window_that_unread_data_close_is_not_answered_by_a_buffer() {
+fn a_window_closed_by_unread_data_gets_no_buffer_advice() {
     let Flow { verdict, fix, .. } = filled(true, |_| true);
     assert_eq!(verdict.class, Class::ReceiverApplication, "{}", verdict.words);
     assert!(!fix.contains("SO_RCVBUF") && !fix.contains("rmem"), "{fix}");
@@ -101,7 +101,7 @@ fn a_program_that_hangs_is_not_called_slow() {
 
 /// If the capture lacks the beginning, the window may have been larger before.
 #[test]
-fn without_the_beginning_both_causes_of_a_small_window_are_named() {
+fn without_the_handshake_the_fix_names_both_causes_of_a_small_window() {
     let Flow { verdict, fix, .. } = filled(false, |_| false);
     assert_eq!(verdict.class, Class::ReceiverWindow, "{}", verdict.words);
     assert!(
@@ -112,7 +112,7 @@ fn without_the_beginning_both_causes_of_a_small_window_are_named() {
 
 /// One segment of 1000 bytes at 100 ms, the last packet: 8000 bits in 100 ms is 80 kbit/s.
 #[test]
-fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
+fn the_rate_of_a_single_segment_covers_the_connections_lifetime() {
     let mut captured = Captured::default();
     let options = offer(MSS);
     captured.take(0, Segment { options, flags: syn(), ..sent() });
@@ -125,7 +125,7 @@ fn data_seen_at_one_moment_alone_took_the_time_of_its_connection() {
 /// 80 segments or more are in flight over a link of 1 MB/s, so that each RTT is at least 80 ms. The capture does not show how
 /// much of that is queueing delay. The flight grows by a segment per round trip.
 #[test]
-fn a_path_that_was_never_seen_empty_has_no_known_round_trip_and_window() {
+fn a_path_never_seen_empty_gives_no_min_rtt_or_window_advice() {
     let mut captured = Captured::default();
     let (mut next, mut at) = (0, 0);
     let mut send = |captured: &mut Captured, at: u64, segments: u32| {

@@ -60,7 +60,7 @@ fn echo(clock: u32) -> Options {
 }
 
 #[test]
-fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
+fn gaps_from_a_slow_bottleneck_are_not_program_pauses() {
     // 25 segments are in flight, 5 of them on the path and 20, or 120 ms, in its buffer. Each is sent when the 25th before
     // it is acknowledged, and arrives after the queue.
     let mut flow = AtReceiver::open(true);
@@ -72,7 +72,7 @@ fn what_a_slow_bottleneck_sets_apart_is_no_pause_of_the_program() {
 }
 
 #[test]
-fn an_echo_that_a_device_keeps_at_the_handshakes_proves_no_pause() {
+fn a_timestamp_echo_frozen_by_a_middlebox_proves_no_pause() {
     // Flights of ten segments, each sent after the acknowledgements of the previous one. The timestamps do not show that.
     let mut flow = AtReceiver::open(true);
     for n in 0..1000_u64 {
@@ -82,7 +82,7 @@ fn an_echo_that_a_device_keeps_at_the_handshakes_proves_no_pause() {
 }
 
 #[test]
-fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
+fn small_writes_show_program_pauses_on_a_slow_path_too() {
     // Four segments every 100 ms, which take 24 ms at the bottleneck. All are sent after the acknowledgements of the
     // previous four.
     let mut flow = AtReceiver::open(true);
@@ -94,7 +94,7 @@ fn a_program_that_writes_little_at_a_time_pauses_on_a_slow_path_too() {
 }
 
 #[test]
-fn data_that_comes_evenly_comes_as_fast_as_a_link_delivers_it() {
+fn evenly_spaced_data_shows_a_link_at_capacity() {
     // As above, but without timestamps nothing shows that the sender waited: the RTT seems to be 30 ms.
     let mut flow = AtReceiver::open(false);
     let at = |n: u64| ROUND_TRIP + SPACING * (n + 1);
@@ -105,7 +105,7 @@ fn data_that_comes_evenly_comes_as_fast_as_a_link_delivers_it() {
 }
 
 #[test]
-fn flights_with_pauses_between_them_are_no_link_at_capacity() {
+fn flights_with_pauses_do_not_show_a_link_at_capacity() {
     // Three segments per round trip, which could carry five: a window holds the sender.
     let mut flow = AtReceiver::open(false);
     let at = |n: u64| ROUND_TRIP * (1 + n / 3) + SPACING * (n % 3 + 1);
@@ -118,7 +118,7 @@ fn flights_with_pauses_between_them_are_no_link_at_capacity() {
 /// The receiver resets the connection 36 ms after its first packet. The reset does not reach the sender, which retransmits
 /// twice more.
 #[test]
-fn a_receiver_that_reset_the_connection_did_not_fall_silent() {
+fn a_receiver_that_reset_the_connection_is_not_called_silent() {
     let told = |resets: bool| {
         let mut captured = Captured::default();
         let syn = syn();

@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::{SECOND, after, after_a_second, bulk, class};
 
 #[test]
-fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program() {
+fn bbr_restarting_after_peer_drops_waits_for_the_receiving_program() {
     let start = Sample { outstanding: Some(Bytes::new(50_000)), model_based: true, ..bulk() };
     for (window, class) in [(20_000, Class::ReceiverApplication), (200_000, Class::Opportunity)] {
         let mut live = Live::default();
@@ -28,7 +28,7 @@ fn bbr_that_starts_anew_behind_data_that_the_peer_dropped_waits_for_its_program(
 }
 
 #[test]
-fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
+fn bbr_is_in_startup_only_if_its_rate_was_seen_to_grow() {
     // If a connection moved data before the first sample, the first interval has no earlier rate.
     for (moved, class) in [(0, Class::Opportunity), (1_000_000, Class::Bandwidth)] {
         let mut live = Live::default();
@@ -49,7 +49,7 @@ fn bbr_is_starting_only_if_its_rate_was_seen_to_grow() {
 /// Every ten seconds BBR keeps a cwnd of 4 for 200 ms, and marks its rates as application-limited until this data is delivered.
 /// The program has 100 segments waiting.
 #[test]
-fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
+fn bbr_in_probe_rtt_is_not_application_limited() {
     let usual = Sample { model_based: true, ..bulk() };
     let probing = Sample { congestion_window: 4, under_way: 4, starved: true, ..usual };
     let after = Sample { congestion_window: 50, under_way: 20, starved: true, ..usual };
@@ -74,7 +74,7 @@ fn bbr_that_probes_the_rtt_is_not_limited_by_its_program() {
 /// A program's bursts, which BBR paces at 350 kB/s, the rate that it measured with this program's data. At each sample a part of a
 /// burst waits, and its acknowledgements come late.
 #[test]
-fn the_rate_that_a_program_left_bbr_is_no_capacity() {
+fn an_application_limited_bbr_rate_is_not_the_capacity() {
     let capacity = |starved| {
         let mut live = Live::default();
         for n in 0..50 {
@@ -100,7 +100,7 @@ fn the_rate_that_a_program_left_bbr_is_no_capacity() {
 /// 2.9 MB are 201 initial windows of ten segments, which take slow start 8 round trips of 54 ms; twice that is 0.9 s. Here it took
 /// 2.5 s, and 54 ms is more than 40 x 1.1 + 1.
 #[test]
-fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
+fn one_reading_of_bbr_with_a_queue_is_not_startup() {
     let reading = Sample {
         model_based: true,
         acked: Bytes::new(2_922_473),
@@ -119,7 +119,7 @@ fn one_reading_of_bbr_with_a_queue_is_no_slow_start() {
 
 /// 20 Mbit/s for a second, then intervals between half of that and just above it: no interval exceeds the best by a quarter.
 #[test]
-fn bbr_at_a_rate_that_varies_is_not_starting() {
+fn bbr_at_a_varying_rate_is_not_in_startup() {
     let mut live = Live::default();
     let mut sample = Sample { acked: Bytes::ZERO, delivered: 0, busy: Duration::ZERO, ..bulk() };
     let mut hand_over = |segments: u64| {
@@ -138,7 +138,7 @@ fn bbr_at_a_rate_that_varies_is_not_starting() {
 }
 
 #[test]
-fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
+fn bbr_without_a_queue_is_limited_by_the_capacity_it_measures() {
     let mut live = Live::default();
     for n in 0..10 {
         live.handle(Sample {
@@ -173,7 +173,7 @@ fn bbr_without_a_queue_is_at_the_capacity_that_it_measures() {
 
 /// 1250 segments of 1000 bytes reach the peer in each second. A hole delays their acknowledgement for one second.
 #[test]
-fn acknowledgements_behind_a_hole_are_no_capacity() {
+fn acks_delayed_by_a_hole_do_not_raise_the_capacity() {
     let mut live = Live::default();
     for n in 0..8 {
         let acked = 1_250_000 * if n == 5 { n - 1 } else { n };
@@ -194,7 +194,7 @@ fn acknowledgements_behind_a_hole_are_no_capacity() {
 
 /// The kernel timed a full send buffer for 40 % of the time. In the rest, BBR paces data at the rate that the buffer allowed.
 #[test]
-fn a_send_buffer_that_shapes_bbrs_model_is_the_limit_of_the_rest() {
+fn a_send_buffer_that_shapes_bbrs_model_limits_the_remaining_time_too() {
     let held = |buffer_limited| Sample { model_based: true, buffer_limited, ..bulk() };
     let limits = |sample| *after_a_second(sample).limits();
     assert_eq!(limits(held(SECOND * 2 / 5)).share(Class::SenderWindow), 1.0);
@@ -204,7 +204,7 @@ fn a_send_buffer_that_shapes_bbrs_model_is_the_limit_of_the_rest() {
 /// As measured with a reader of 350 kB/s: the peer's window held the sender for 40 ms of most tenths of a second, and for none of the
 /// next ones. Acknowledgements come late, and data waits. BBR keeps its highest bandwidth of ten round trips: of 60 ms, 0.6 s.
 #[test]
-fn bbrs_model_keeps_what_the_peers_window_let_through_for_ten_round_trips() {
+fn bbrs_model_reflects_the_peers_window_for_ten_rtts() {
     let tenth = SECOND / 10;
     let after_last_full_window = |free: u64| {
         let mut live = Live::default();

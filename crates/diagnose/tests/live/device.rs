@@ -29,7 +29,7 @@ proptest! {
     /// `flight` segments wait behind a shaper in the host, with 2304 bytes of memory each. The send buffer holds little more, or
     /// half as much again. Tokens allow a rate several times as high in the first interval.
     #[test]
-    fn behind_a_shaper_of_the_senders_host_no_buffer_is_the_limit(
+    fn behind_a_shaper_on_the_sending_host_no_buffer_is_the_limit(
         flight in 10..200u32,
         unsent in 0..4u64,
         burst in 1..10u64,
@@ -66,7 +66,7 @@ proptest! {
 
     /// Without the device's counters: more data waits than is in flight, and cwnd has room for it.
     #[test]
-    fn data_that_waits_though_cwnd_and_buffer_have_enough_is_held_below_tcp(
+    fn data_waiting_despite_free_cwnd_and_buffer_is_held_below_tcp(
         flight in 10..100u32,
         room in 1.6..8.0f64,
         waits in 1.1..5.0f64,
@@ -86,7 +86,7 @@ proptest! {
 
     /// While a queue stands, the rate varies from sample to sample. The capacity is its mean, not its maximum.
     #[test]
-    fn a_capacity_is_no_more_than_was_delivered(rates in prop::collection::vec(20..200u64, 50)) {
+    fn the_capacity_never_exceeds_the_delivered_rate(rates in prop::collection::vec(20..200u64, 50)) {
         let state = |_| Sample { rtt: Duration::from_millis(60), ..bulk() };
         let period = sender(|n| rates[n as usize], state).period();
         let best = rates[1..].iter().max().map(|best| Rate::from_bits_per_second(best * 80_000));
@@ -99,7 +99,7 @@ proptest! {
 
     /// Cross traffic's queue lengthens the RTT of a flow that sends everything it has.
     #[test]
-    fn a_program_that_sends_little_shows_no_capacity(unsent in 0..1000u64, segments in 1..200u64) {
+    fn an_application_limited_sender_shows_no_capacity(unsent in 0..1000u64, segments in 1..200u64) {
         let state = |_| Sample {
             under_way: 5,
             not_sent: Bytes::new(unsent),
@@ -115,7 +115,7 @@ proptest! {
 
     /// The peer's window holds the sender all the time, and only a small part of it is delivered per RTT.
     #[test]
-    fn a_window_that_brings_little_of_itself_is_read_slowly(
+    fn a_mostly_unused_full_window_means_a_slow_reader(
         window in 50_000..1_000_000u64,
         part in 0.01..0.3f64,
         starts in 0..50u64,

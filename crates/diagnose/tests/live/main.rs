@@ -78,7 +78,7 @@ fn class(sample: Sample) -> Class {
 }
 
 #[test]
-fn each_circumstance_of_a_sender_has_its_class() {
+fn each_sender_state_maps_to_its_class() {
     let slow = Duration::from_millis(60);
     // A sender with nothing to send has little in its buffer.
     let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
@@ -141,7 +141,7 @@ fn each_circumstance_of_a_sender_has_its_class() {
 /// The kernel wakes a writer blocked by its buffer when a third of it is free. Writes of 64 kB every 30 ms at an RTT of 45 ms
 /// keep 45 % to 85 % of a buffer of 150 kB in use, as measured.
 #[test]
-fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
+fn a_writer_with_a_third_of_its_buffer_free_is_not_blocked() {
     let class = |used: [u64; 4]| {
         let mut live = Live::default();
         for n in 0..=40_u64 {
@@ -166,7 +166,7 @@ fn a_writer_that_leaves_its_buffer_free_is_not_stopped_by_it() {
 }
 
 #[test]
-fn a_loss_before_it_was_watched_limits_until_the_window_is_back() {
+fn a_loss_before_the_first_sample_limits_until_cwnd_recovers() {
     // A threshold of 40 segments is 0.7 times the window at the loss, 57 segments.
     let old = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let class = |old: Sample| {
@@ -188,7 +188,7 @@ fn a_loss_before_it_was_watched_limits_until_the_window_is_back() {
 }
 
 #[test]
-fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
+fn a_path_once_full_with_a_queue_stays_full_at_that_rate() {
     let mut live = Live::default();
     let mut pass = |n: u64, bytes: u64, rtt: u64| {
         let at = Time::ZERO + Duration::from_millis(100) * n;
@@ -209,7 +209,7 @@ fn a_path_that_was_full_with_a_queue_is_full_at_the_same_rate_without_one() {
 /// 78 kB are sent in each round trip of 78 ms. Of ten samples 0.1 s apart, seven find one window more or less than the time can
 /// hold.
 #[test]
-fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
+fn a_full_window_is_found_wherever_in_the_rtt_samples_fall() {
     let mut live = Live::default();
     for n in 0..40u64 {
         let at = Duration::from_millis(100) * n;
@@ -228,14 +228,14 @@ fn a_window_is_full_whichever_part_of_a_round_trip_a_look_ends_in() {
 
 /// 1250 segments of 1000 bytes per second, times 40 ms. Without a queue, losses or a program may have set this rate.
 #[test]
-fn the_sweet_spot_is_the_capacity_times_the_shortest_round_trip() {
+fn the_sweet_spot_is_the_capacity_times_the_min_rtt() {
     let queued = Sample { rtt: Duration::from_millis(60), ..bulk() };
     assert_eq!(after_a_second(queued).evidence().sweet_spot(), Some(Bytes::new(50_000)));
     assert_eq!(after_a_second(bulk()).evidence().sweet_spot(), None);
 }
 
 #[test]
-fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
+fn the_verdict_gives_the_window_the_rtt_and_the_rate_they_allow() {
     let live = after_a_second(Sample {
         // 800 kB in a second must be less than the window allows.
         acked: Bytes::new(800_000),
@@ -253,7 +253,7 @@ fn a_verdict_names_the_window_the_round_trip_and_the_rate_they_allow() {
 }
 
 #[test]
-fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
+fn the_rtt_is_the_median_of_samples_with_data_in_flight() {
     let mut live = Live::default();
     let rtts = [40, 41, 90, 41, 40];
     for (n, ms) in (0..).zip(rtts) {
@@ -272,7 +272,7 @@ fn the_round_trip_is_the_median_of_what_was_seen_while_data_went() {
 /// 81 kB at 45 ms allow 14.4 Mbit/s; the observed capacity is 12 Mbit/s at a min RTT of 40 ms. Their product, 60 kB, is less
 /// than the limiting window. A buffer is twice its window, and this host's maximum is too small for either.
 #[test]
-fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
+fn the_fix_for_a_limiting_window_is_never_a_smaller_one() {
     let mut limits = Limits::default();
     limits.add(Class::ReceiverWindow, SECOND);
     let mut evidence = Evidence::default();
@@ -294,7 +294,7 @@ fn a_window_in_the_way_is_never_answered_by_a_smaller_one() {
 
 /// In four of five samples, 200 bytes wait behind a segment of 200 bytes; in the fifth, nothing waits.
 #[test]
-fn small_writes_that_nagles_algorithm_holds_are_named() {
+fn the_verdict_names_small_writes_held_by_nagle() {
     let verdict = |held: fn(u64) -> bool| {
         let mut live = Live::default();
         for n in 0..11 {
@@ -322,7 +322,7 @@ fn small_writes_that_nagles_algorithm_holds_are_named() {
 /// A full send buffer of 40 kB allows bursts of up to 300 segments (measured on Linux 6.18 with writes of 64 kB). 4 MB/s at 40 ms
 /// are 160 segments: a flight of 60 leaves the path partly idle, and one of 300 does not.
 #[test]
-fn a_queue_that_drains_behind_a_full_send_buffer_is_of_bursts() {
+fn a_queue_that_drains_under_a_full_send_buffer_comes_from_bursts() {
     let judged = |low: u32| {
         let mut live = Live::default();
         for n in 0..100 {
@@ -374,7 +374,7 @@ fn paced_on_a_full_path(waiting: u64) -> Limits {
 }
 
 #[test]
-fn a_program_whose_data_all_leave_is_the_limit_whoever_fills_the_path() {
+fn a_program_whose_data_leaves_at_once_limits_even_a_full_path() {
     // All of the 5 kB was written since the last sample. Of 59 intervals, only the second does not show that, because one of the
     // first two samples found data waiting.
     let share = paced_on_a_full_path(5000).share(Class::Application);

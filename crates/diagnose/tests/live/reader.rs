@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::{SECOND, after_a_second, bulk, class};
 
 #[test]
-fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
+fn only_a_shrinking_window_is_blamed_on_the_reader() {
     // Scale 10 allows 65,535 x 1024 = 67 MB, but a small buffer advertises only its own size.
     let small = Sample {
         window_limited: SECOND,
@@ -29,7 +29,7 @@ fn a_window_that_shrinks_is_the_readers_and_one_far_below_its_scale_is_not() {
 }
 
 #[test]
-fn a_window_that_shrinks_and_costs_no_rate_is_a_limit_and_not_the_reader() {
+fn a_window_shrinking_at_full_rate_is_not_blamed_on_the_reader() {
     // 1.25 MB/s at 40 ms; then the window falls from 1 MB to the BDP, 50 kB. A slow reader would leave 950 kB unread.
     let judged = |rate: u64| {
         let mut live = Live::default();
@@ -53,7 +53,7 @@ fn a_window_that_shrinks_and_costs_no_rate_is_a_limit_and_not_the_reader() {
 }
 
 #[test]
-fn within_a_host_an_acknowledgement_waits_for_the_reader_alone() {
+fn within_one_host_a_late_ack_means_a_slow_reader() {
     // One segment of 65 kB fits the window; it is acknowledged when it is read, 12 ms later.
     let full = Sample {
         window_limited: SECOND,
@@ -81,7 +81,7 @@ fn within_a_host_an_acknowledgement_waits_for_the_reader_alone() {
 }
 
 #[test]
-fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_is_not() {
+fn only_a_window_that_stays_reduced_means_a_slow_reader() {
     // At an RTT of 40 ms, 100 ms bring two and a half windows.
     let judged = |windows: &[u64]| {
         let mut live = Live::default();
@@ -109,7 +109,7 @@ fn a_window_that_dips_now_and_then_is_read_and_one_that_stays_below_what_it_was_
 }
 
 #[test]
-fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
+fn a_full_window_not_delivered_once_per_rtt_means_a_slow_reader() {
     // 200 kB every 40 ms are 5 MB in a second, but only 1.25 MB were delivered.
     let slow = Sample { window_limited: SECOND, peer_window: Some(Bytes::new(200_000)), ..bulk() };
     assert_eq!(class(slow), Class::ReceiverApplication);
@@ -122,7 +122,7 @@ fn a_full_window_that_brings_less_than_itself_per_round_trip_is_not_read() {
 /// The program reads in bursts: every other sample finds a window of 560 kB, and the others a closed one, 280 kB on average. At
 /// 40 ms this allows 7 MB/s. The program reads 3 MB/s, which is less than half, or all of it.
 #[test]
-fn a_window_that_opens_and_closes_is_full_of_unread_data_if_it_brings_less_than_itself() {
+fn an_oscillating_window_not_delivered_once_per_rtt_means_a_slow_reader() {
     let judged = |rate: u64| {
         let mut live = Live::default();
         for n in 0..40 {
@@ -143,7 +143,7 @@ fn a_window_that_opens_and_closes_is_full_of_unread_data_if_it_brings_less_than_
 }
 
 #[test]
-fn retransmissions_of_data_that_the_peer_dropped_are_its_programs() {
+fn retransmissions_of_data_the_peer_dropped_are_blamed_on_its_program() {
     // 50 kB are in flight when the peer withdraws its window. 10 segments are retransmitted in each second.
     let started =
         Sample { outstanding: Some(Bytes::new(50_000)), slow_start_threshold: 30, ..bulk() };
@@ -183,7 +183,7 @@ fn retransmissions_of_data_that_the_peer_dropped_are_its_programs() {
 }
 
 #[test]
-fn a_window_that_stays_closed_is_full_of_data_that_the_program_does_not_read() {
+fn a_window_that_stays_closed_means_unread_data() {
     let closed = Sample { window_limited: SECOND, peer_window: Some(Bytes::ZERO), ..bulk() };
     assert_eq!(after_a_second(closed).recent().dominant(), Class::ReceiverApplication);
 }

@@ -7,7 +7,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::{SECOND, after_a_second, receiver};
 
 #[test]
-fn each_circumstance_of_a_receiver_has_its_class() {
+fn each_receiver_state_maps_to_its_class() {
     let cases = [
         (Class::Unknown, receiver()),
         (Class::ReceiverApplication, Sample { unread: Bytes::new(2_000_000), ..receiver() }),
@@ -28,7 +28,7 @@ fn each_circumstance_of_a_receiver_has_its_class() {
 }
 
 #[test]
-fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
+fn a_rate_that_doubles_each_rtt_shows_the_senders_slow_start() {
     let mut live = Live::default();
     // 40 kB, 80 kB, 160 kB ... in each 100 ms, far less than the window.
     for n in 0..6u64 {
@@ -50,7 +50,7 @@ fn a_receiver_whose_rate_doubles_each_round_trip_sees_its_sender_start() {
 /// A queue of 6 ms on a path of 1 ms, and a pause of 6 ms between flights of 1 ms. A kernel with ticks of 1 ms distinguishes
 /// them, and one with ticks of 10 ms does not.
 #[test]
-fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
+fn a_short_queue_is_detected_if_kernel_ticks_are_short() {
     let judged = |tick: u64, gap: u64| {
         let mut live = Live::default();
         for n in 0..=ENOUGH_INTERVALS {
@@ -76,7 +76,7 @@ fn a_short_queue_is_seen_if_the_kernel_s_ticks_are_short() {
 /// 64 kB every 65 ms over 30 Mbit/s: they arrive within 17 ms, and then nothing arrives for 48 ms, which the kernel takes for the
 /// RTT. The path's RTT is 20 ms.
 #[test]
-fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
+fn sender_pauses_are_not_mistaken_for_a_queue_at_the_receiver() {
     let paused = |timestamps: bool, last_arrival: fn(u64) -> Option<u64>| {
         let mut live = Live::default();
         for n in 0..60u64 {
@@ -116,7 +116,7 @@ fn a_sender_that_pauses_makes_no_queue_at_the_receiver() {
 
 /// 2 kB every 300 ms, which the kernel takes for the RTT. The path's RTT is 40 ms.
 #[test]
-fn the_time_between_a_program_s_writes_is_no_round_trip() {
+fn the_time_between_writes_is_not_mistaken_for_the_rtt() {
     let mut live = Live::default();
     for n in 0..60u64 {
         live.handle(Sample {
@@ -135,7 +135,7 @@ fn the_time_between_a_program_s_writes_is_no_round_trip() {
 /// The program sleeps, and then reads everything at once: every other sample finds nothing unread, and 300 kB of the window of 1
 /// MB are left.
 #[test]
-fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
+fn a_sleeping_reader_is_the_limit_even_at_moments_without_unread_data() {
     let judged = |smallest: u64| {
         let mut live = Live::default();
         for n in 0..40u64 {
@@ -157,7 +157,7 @@ fn a_reader_that_sleeps_is_the_limit_in_the_moments_without_unread_data_too() {
 }
 
 #[test]
-fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
+fn a_verdict_without_a_known_limit_names_an_often_late_reader() {
     let mut live = Live::default();
     // 100 kB is more than a sixteenth of the window. In a quarter of the intervals, both samples find this much.
     for n in 0..40u64 {
@@ -174,7 +174,7 @@ fn a_reader_that_is_often_late_is_named_beside_an_unknown_limit() {
 }
 
 #[test]
-fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
+fn a_receiver_reports_missing_segments_and_no_retransmissions() {
     let mut live = Live::default();
     live.handle(Sample { at: Time::ZERO, received: Bytes::ZERO, ..receiver() });
     // The receiver sends requests of its own meanwhile.
@@ -187,7 +187,7 @@ fn a_receiver_tells_of_what_was_missing_and_not_of_what_was_sent_again() {
 }
 
 #[test]
-fn who_cannot_tell_at_the_receiving_end_is_sent_to_the_sending_one() {
+fn an_unknown_limit_at_the_receiver_points_to_the_sender() {
     let live = after_a_second(receiver());
     let verdict = LimitVerdict::new(&Limits::only(Class::Unknown, SECOND), &live.evidence());
     assert!(verdict.words.contains("not this receiver"), "{}", verdict.words);
@@ -231,7 +231,7 @@ fn without_limit(tick_ms: u64, rate: u64, gap: fn(u64) -> u64) -> LimitVerdict {
 }
 
 #[test]
-fn a_receiver_that_is_no_limit_tells_how_data_come() {
+fn a_receiver_that_is_not_the_limit_reports_how_data_arrives() {
     let steady = without_limit(4, 1_250_000, |_| 0);
     assert_eq!(steady.class, Class::Unknown);
     let expected = "The sender or the path limits the rate, not this receiver: its program reads in time, and only 50,000 bytes of its window \
@@ -249,7 +249,7 @@ fn a_receiver_that_is_no_limit_tells_how_data_come() {
 /// 25 kB each 100 ms at an RTT of 40 ms, found at four places of the pause. What was in flight has come within 40 ms, and four segments
 /// take 16 ms at this rate: half of the samples find a longer pause, and 50 ms are none.
 #[test]
-fn a_pause_longer_than_a_round_trip_is_the_sending_programs() {
+fn a_pause_longer_than_one_rtt_is_blamed_on_the_sending_program() {
     let bursts = without_limit(4, 250_000, |n| n % 4 * 30);
     let words = "bursts with pauses of up to 90 ms, longer than a round trip: the sender's program";
     assert!(bursts.words.contains(words), "{}", bursts.words);
@@ -259,14 +259,14 @@ fn a_pause_longer_than_a_round_trip_is_the_sending_programs() {
 
 /// A sender with little to send that pauses every fifth time: neither can be told.
 #[test]
-fn a_few_pauses_show_neither_a_link_nor_a_sender_that_waits() {
+fn occasional_pauses_identify_neither_link_nor_sender() {
     let some = without_limit(4, 1_250_000, |n| if n % 5 == 0 { 20 } else { 0 });
     assert!(!some.words.contains("pauses"), "{}", some.words);
 }
 
 /// Four segments of 1000 bytes take 0.8 s at 5 kB/s, so a pause of 20 ms, half a round trip, would not show.
 #[test]
-fn a_trickle_is_not_taken_for_a_full_link() {
+fn a_trickle_is_not_mistaken_for_a_full_link() {
     let trickle = without_limit(4, 5_000, |_| 0);
     assert_eq!(trickle.class, Class::Unknown);
     assert!(!trickle.words.contains("pauses"), "{}", trickle.words);
@@ -301,7 +301,7 @@ fn with_holes(mbit: u64, holes: u64) -> LimitVerdict {
 /// Mbit/s). At 200 Mbit/s, p = 0.00004, it is 194 segments (39 Mbit/s), a fifth; CUBIC's window is 1.05 x (0.04 / p)^0.75 = 188
 /// segments. Ten holes per second at 100 Mbit/s, p = 0.0008, allow Reno 43 segments (8.7 Mbit/s).
 #[test]
-fn losses_are_the_limit_if_they_allow_about_the_rate_and_are_named_otherwise() {
+fn losses_are_the_limit_only_if_they_explain_the_rate() {
     let frequent = with_holes(4, 1);
     assert_eq!(frequent.class, Class::Congestion, "{}", frequent.words);
     for (mbit, holes) in [(200, 1), (100, 10)] {
@@ -315,7 +315,7 @@ fn losses_are_the_limit_if_they_allow_about_the_rate_and_are_named_otherwise() {
 
 /// The receiving program stopped before the first sample, so no data moves.
 #[test]
-fn unread_data_are_the_receivers_whether_anything_moves_or_not() {
+fn unread_data_makes_the_receiver_the_limit_even_if_nothing_moves() {
     let hung = Sample {
         received: Bytes::new(20_000_000),
         unread: Bytes::new(11_800_000),
@@ -334,7 +334,7 @@ fn unread_data_are_the_receivers_whether_anything_moves_or_not() {
 
 /// After a download, a request gets no answer: the waiting data is this end's own, as a sender.
 #[test]
-fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
+fn an_ended_download_counts_as_a_receiver_until_a_request_waits() {
     let still = |sample: Sample| {
         let mut live = Live::default();
         for second in 0..3 {
@@ -348,7 +348,7 @@ fn a_download_that_ended_is_a_receivers_until_a_request_waits() {
 
 /// A queue of 10 ms over 72 ms exceeds 72 x 0.1 + 1 ms, and two of the kernel's ticks of 4 ms. Twelve readings prove it.
 #[test]
-fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
+fn a_queue_of_a_tenth_of_the_rtt_shows_the_capacity() {
     let judged = |rtt: u64, timestamps: bool| {
         let mut live = Live::default();
         for n in 0..=ENOUGH_INTERVALS {
@@ -380,7 +380,7 @@ fn a_queue_of_a_tenth_of_the_round_trip_shows_the_capacity() {
 /// 34,752 bytes per 70 ms is 496 kB/s. Cross traffic's queue is 40 ms of that, and an empty path of 30 ms would hold 15 kB. The
 /// kernel would open an autotuned window to twice as much.
 #[test]
-fn a_small_window_is_full_behind_a_queue_of_others() {
+fn a_small_window_is_full_behind_a_cross_traffic_queue() {
     let class = |window: u64, timestamps: bool| {
         let mut live = Live::default();
         for n in 0..=40_u64 {

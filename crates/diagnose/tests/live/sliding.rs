@@ -148,7 +148,7 @@ fn sliding() -> SlidingLive {
 proptest! {
     /// `top` and `diagnose` share one engine: for the same samples they report the same limit and evidence.
     #[test]
-    fn the_latest_part_of_a_short_time_is_all_of_it(history in history()) {
+    fn the_sliding_window_of_a_short_history_covers_all_of_it(history in history()) {
         let (mut window, mut all) = (sliding(), Live::default());
         for sample in samples(&history) {
             if sample.at > Time::ZERO + OBSERVATION {
@@ -166,7 +166,7 @@ proptest! {
 
     /// No time is lost or counted twice, even if a queue is proven long after it began.
     #[test]
-    fn the_latest_part_lasts_as_long_as_it_should(history in history()) {
+    fn the_sliding_window_neither_loses_nor_double_counts_time(history in history()) {
         let mut window = sliding();
         let samples = samples(&history);
         let begun = samples[0].at;
@@ -222,7 +222,7 @@ proptest! {
 
     /// A connection without data is idle, whatever it did before.
     #[test]
-    fn a_connection_on_which_nothing_moves_is_idle(before in history(), ms in 100..1000u64) {
+    fn a_connection_without_data_is_idle(before in history(), ms in 100..1000u64) {
         let mut window = sliding();
         samples(&before).into_iter().for_each(|sample| window.handle(sample));
         let mut last = *window.live().last().unwrap();
@@ -267,7 +267,7 @@ fn an_interval_longer_than_the_window_is_judged_whole() {
 
 /// A minute without data, and then data limited by the peer's window: the idle time before has no share.
 #[test]
-fn data_after_a_long_rest_are_judged_by_themselves() {
+fn data_after_a_long_idle_time_is_judged_alone() {
     let mut window = sliding();
     let history = [(Doing::Nothing, 60, 1000), (Doing::FillsPeerWindow(1_000_000), 2, 1000)];
     samples(&history).into_iter().for_each(|sample| window.handle(sample));

@@ -9,7 +9,7 @@ use crate::{SECOND, after_a_second, bulk, receiver};
 /// 90 kB per 60 ms is 12 Mbit/s. The window varies between 90 and 30 kB, because the reader empties the buffer in jumps. Samples
 /// in step with the reader mostly find 61 kB.
 #[test]
-fn a_window_that_samples_find_at_its_lowest_still_accounts_for_its_rate() {
+fn a_window_sampled_at_its_lowest_still_accounts_for_the_rate() {
     let mut live = Live::default();
     for n in 0..100u64 {
         let at = Duration::from_millis(100) * n;
@@ -34,7 +34,7 @@ fn a_window_that_samples_find_at_its_lowest_still_accounts_for_its_rate() {
 /// The kernel timed the window as the limit, but no sampled window allows this rate: 12 Mbit/s x 60 ms = 90 kB is more than 60
 /// kB.
 #[test]
-fn a_window_that_held_but_was_only_seen_smaller_is_named_without_a_size() {
+fn a_limiting_window_only_sampled_smaller_is_reported_without_a_size() {
     let sample = Sample {
         acked: Bytes::new(1_500_000),
         window_limited: SECOND,
@@ -53,7 +53,7 @@ fn a_window_that_held_but_was_only_seen_smaller_is_named_without_a_size() {
 /// A window of 40 kB that held the sender for half of the time at 20 ms, while 30 segments of 1 kB were lost and repaired. In one
 /// of 50 intervals of 100 ms it was closed.
 #[test]
-fn one_short_closure_beside_losses_does_not_make_the_reader_slow() {
+fn one_short_window_closure_among_losses_does_not_mean_a_slow_reader() {
     let mut live = Live::default();
     let (mut acked, mut held) = (0, Duration::ZERO);
     for n in 0..50_u64 {

@@ -110,7 +110,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_and_merged_is_as_it_was(frame in super_frame()) {
+        fn merging_the_segments_restores_the_frame(frame in super_frame()) {
             let packets = frame.cut();
             let (joined, whole) = merged(&packets, frame.offload.checksum);
             prop_assert_eq!(joined, packets.len());
@@ -122,7 +122,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_known_to_be_next_is_merged_as_what_is_compared(frame in super_frame()) {
+        fn join_known_merges_like_join(frame in super_frame()) {
             let packets = frame.cut();
             let checksum = frame.offload.checksum;
             let mut compared = Merge::new(&packets[0], checksum);
@@ -135,7 +135,7 @@ mod tests {
         }
 
         #[test]
-        fn each_packet_is_sound(frame in super_frame()) {
+        fn each_segment_has_valid_headers_and_checksums(frame in super_frame()) {
             let Segmentation { size, headers, .. } = frame.offload.segmentation.unwrap();
             let (size, headers) = (usize::from(size), usize::from(headers));
             let packets = frame.cut();
@@ -159,7 +159,7 @@ mod tests {
 
         /// Modified packets are merged only if splitting restores them.
         #[test]
-        fn nothing_is_merged_that_differs(frame in super_frame(), which: prop::sample::Index, at: prop::sample::Index, bit in 0_u8..8) {
+        fn modified_packets_merge_only_if_splitting_restores_them(frame in super_frame(), which: prop::sample::Index, at: prop::sample::Index, bit in 0_u8..8) {
             let mut packets = frame.cut();
             let changed = which.index(packets.len());
             let packet = &mut packets[changed];
@@ -181,7 +181,7 @@ mod tests {
         }
 
         #[test]
-        fn hostile_frames_are_refused_or_cut(
+        fn hostile_frames_are_rejected_or_split(
             bytes in vec(any::<u8>(), 0..300), ip: bool, size: u16, headers: u16, start in 30_u16..80, offset: u16, tcp: bool,
         ) {
             let mut bytes = bytes;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_stand_in_the_packets_where_a_card_leaves_them() {
+    fn segmentation_places_tcp_flags_as_a_nic_does() {
         let mut frame = SuperFrame::new(Transport::Tcp, &[0; MAX_HEADERS], 3, 100, &[7; 250]);
         frame.bytes[34 + TCP_FLAGS] = CWR | ACK | PSH | FIN;
         let flags: Vec<u8> = frame.cut().iter().map(|packet| packet[34 + TCP_FLAGS]).collect();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_card_merges_stays_as_it_is() {
+    fn packets_that_no_nic_merges_stay_separate() {
         let packets = SuperFrame::new(Transport::Tcp, &[1; MAX_HEADERS], 3, 100, &[7; 300]).cut();
         assert_eq!(merged(&packets, PARTIAL_TCP).0, 3);
         // A complete checksum, a VLAN tag, an ACK without data.
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_merged_behind_a_shorter_packet() {
+    fn nothing_merges_after_a_short_packet() {
         let packets = SuperFrame::new(Transport::Tcp, &[0; MAX_HEADERS], 3, 100, &[7; 180]).cut();
         let mut merge = Merge::new(&packets[0], PARTIAL_TCP);
         assert!(merge.join(&packets[0], &packets[1], PARTIAL_TCP));
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_no_longer_than_a_device_takes() {
+    fn a_merged_frame_never_exceeds_the_device_limit() {
         let one = SuperFrame::new(Transport::Tcp, &[0; MAX_HEADERS], 3, 1448, &[7; 1448 * 40]);
         let mut next = SuperFrame::new(Transport::Tcp, &[0; MAX_HEADERS], 3, 1448, &[7; 1448 * 20]);
         next.bytes[34 + TCP_SEQUENCE..][..4].copy_from_slice(&(1448_u32 * 40).to_be_bytes());
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_packets_can_be_carried_at_one_by_one_need_no_offload() {
+    fn low_packet_rates_need_no_offload() {
         let needed = |path: &str| is_needed(&[path.parse().unwrap()]);
         assert!(!needed("rate=1Gbit/s rtt=10ms buffer=1MB"));
         assert!(needed("rate=2Gbit/s rtt=10ms buffer=1MB"));

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_what_the_next_rate_failed_by() {
+    fn the_limit_names_why_the_next_rate_failed() {
         let trial = |mbit, reasons: &[&str]| RateTrial {
             rate: Rate::from_mbit_per_second(mbit),
             truthful: reasons.is_empty(),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_comes_within_an_eighth_below_the_limit() {
+    fn the_search_ends_within_an_eighth_below_the_limit() {
         for mbit in [125, 126, 249, 1000, 1234, 7999] {
             let limit = Rate::from_mbit_per_second(mbit);
             let found = found(limit).unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_was_disturbed_does_not_end_the_search() {
+    fn a_single_disturbed_rate_does_not_end_the_search() {
         let limit = Rate::from_mbit_per_second(7000);
         for disturbed in (0..6).map(|n| FIRST_RATE.scaled(f64::from(1 << n))) {
             let mut disturbances = 1;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_can_nothing_and_one_that_can_everything_end_the_search() {
+    fn the_search_ends_if_no_rate_or_every_rate_passes() {
         assert_eq!(found(Rate::ZERO), None);
         assert_eq!(found(Rate::MAX), Some(LAST_RATE));
     }

@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn users_are_those_who_send_and_those_who_think() {
+    fn thinking_users_are_the_transfer_rate_times_the_think_time() {
         // 100 Mbit/s in transfers of 80 kB: 156.25 a second, so that 78 users think for half a second.
         let link = SimulatedLink {
             rate: Rate::from_mbit_per_second(100),

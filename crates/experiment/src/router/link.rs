@@ -121,14 +121,14 @@ mod tests {
     };
 
     #[test]
-    fn the_papers_link_gets_about_the_papers_users() {
+    fn the_papers_link_gets_about_the_papers_number_of_users() {
         // 54 packets take D = 1 + ceil(log2 27) = 6 RTTs, 0.36 s, and 1.3 ms at 500 Mbit/s: 50e6 x 0.86 / 640,000 = 67.3, and
         // half as many again are 102. The paper has 100.
         assert_eq!(LINK.users_for(1.5).unwrap(), 103);
     }
 
     #[test]
-    fn the_scenario_is_valid_whatever_the_link() {
+    fn every_link_gives_a_valid_scenario() {
         for (rate, rtt) in [(1, 1), (50, 60), (1000, 60), (100_000, 300)] {
             let rtt = Duration::from_millis(rtt);
             let link = SimulatedLink { rate: Rate::from_mbit_per_second(rate), rtt, ..LINK };
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_keeps_the_ratio_and_the_share_of_each_user() {
+    fn scaling_keeps_gamma_and_each_users_share() {
         let half = LINK.scaled(0.5);
         assert_eq!((half.gamma(), half.users, half.bdp()), (LINK.gamma(), 50, 125.0));
     }

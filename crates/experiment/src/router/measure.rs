@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn equally_many_flows_make_the_mean_and_its_standard_error() {
+    fn equal_flow_counts_give_the_mean_and_its_standard_error() {
         // Values 1, 2, 3 with mean 2 have squared deviations 1 + 0 + 1; 2 / 2 / 3 = 1/3.
         let classes = [class(5, 1.0), class(5, 2.0), class(5, 3.0)];
         let found = MedianThroughput::of(classes.iter());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_counts_by_its_flows_and_none_where_it_has_none() {
+    fn seeds_are_weighted_by_their_number_of_flows() {
         let classes = [class(30, 10.0), class(0, 0.0), class(10, 50.0)];
         // (30 x 10 + 10 x 50) / 40 = 20.
         assert!((MedianThroughput::of(classes.iter()).median_bps - 20.0).abs() < 1e-12);

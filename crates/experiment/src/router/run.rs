@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_by_hand() {
+    fn class_statistics_match_a_hand_calculation() {
         // Mean 3, squared deviations 4 + 1 + 0 + 9 = 14, standard deviation sqrt(3.5).
         let class = Class::of(&[6.0, 1.0, 2.0, 3.0]);
         assert_eq!((class.flows, class.median_bps, class.mean_bps), (4, 2.5, 3.0));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_two_round_trips_apart_are_events() {
+    fn losses_two_rtts_apart_are_separate_events() {
         // 60 ms + 40 ms: losses within 200 ms are one event.
         let losses_s = vec![1.0, 1.199, 1.4, 2.0, 3.0, 4.0, 5.0];
         let flow = FinishedFlow {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn bins_grow_exponentially_and_runs_add_up() {
+    fn size_bins_grow_exponentially_and_merge_across_runs() {
         let found = bins([(1, 2.0), (10, 4.0), (11, 6.0), (100, 8.0)].into_iter());
         let counts: Vec<(u32, u64)> = found.iter().map(|(bin, of)| (*bin, of.flows)).collect();
         assert_eq!(counts, [(0, 1), (5, 2), (10, 1)]);

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_users_found_use_the_load_asked_for() {
+    fn the_user_search_reaches_the_requested_load() {
         // 150 users fill the link. Fewer use U / (U + 50) of 4/3 of it, because transfers take longer with more users. In the
         // second case 80 users fill it.
         let slower = |users: u64| (users as f64 / (users as f64 + 50.0) * 4.0 / 3.0).min(1.0);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_found_keep_as_many_flows_active_as_asked_for() {
+    fn the_user_search_reaches_the_requested_number_of_active_flows() {
         // On an idle link, half of the users are active. 100 users finish as many transfers as the link can carry, and each
         // further user is always active.
         let active = |users: u64| (users as f64 / 2.0).max(users as f64 - 50.0);
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_the_users_that_do_not_think() {
+    fn active_flows_are_the_users_that_are_not_thinking() {
         // 156 transfers per second with a think time of half a second each.
         assert_eq!((active(178, 156.0, 60.0), active(178, 78.0, 60.0)), (100.0, 139.0));
         // The finished transfers account for 60 active flows; persistent flows never finish.
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_links_are_run_as_they_are_and_fast_ones_in_part() {
+    fn slow_links_run_at_full_scale_and_fast_links_are_scaled_down() {
         let link = |mbit| SimulatedLink {
             rate: Rate::from_mbit_per_second(mbit),
             rtt: Duration::from_millis(60),
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn long_transfers_have_time_to_end() {
+    fn a_run_is_long_enough_for_long_transfers_to_finish() {
         // 20 flows of 10 MB share 50 Mbit/s: 32 s for each, including think time.
         let link = |size_mean, users| SimulatedLink {
             rate: Rate::from_mbit_per_second(50),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_a_hundred_round_trips_or_the_plans_time() {
+    fn a_run_lasts_100_rtts_within_the_plans_bounds() {
         for (ms, seconds) in [(1, 10), (60, 10), (150, 15), (600, 20)] {
             let link = SimulatedLink {
                 rate: Rate::from_mbit_per_second(100_000),

@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn a_window_within_half_a_percent_is_as_fast_under_one_seed() {
+    fn with_one_seed_windows_within_half_a_percent_tie() {
         // 0.51 % slower, 0.5 % slower, the best, and one above the best.
         let rates: [&[f64]; 4] = [&[99.49], &[99.5], &[100.0], &[99.9]];
         assert_eq!(found(&rates).smallest_as_fast(), Some(1));
     }
 
     #[test]
-    fn a_window_that_overflows_is_not_as_fast_as_one_that_does_not() {
+    fn a_lossy_window_does_not_tie_with_a_lossless_one() {
         let mut found = found(&[&[99.9], &[99.8], &[100.0]]);
         found.trials[0].lossless = false;
         assert_eq!(found.smallest_as_fast(), Some(1));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_chance_made_slower_is_as_fast_up_to_two_percent() {
+    fn an_insignificant_difference_up_to_two_percent_is_a_tie() {
         // Differences of 0, 2 and 1 percent from the best: 1 +- 4.303 x 1 / sqrt 3 = 2.48.
         let best: &[f64] = &[100.0, 100.0, 100.0];
         assert_eq!(found(&[&[100.0, 98.0, 99.0], best]).smallest_as_fast(), Some(0));

@@ -189,7 +189,7 @@ mod tests {
     const BOUNDS: SearchBounds = SearchBounds { min: 20, max: 3750, tolerance: 0.005 };
 
     #[test]
-    fn a_smooth_peak_is_found_within_the_tolerance_wherever_it_lies() {
+    fn the_search_finds_any_smooth_peak_within_the_tolerance() {
         for peak in (20..3750).step_by(37) {
             let rate = |s: u64| 1e6 - (s as f64 - peak as f64).abs();
             let (best, trials) = search(BOUNDS, rate, 0);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_at_a_cliff_is_found_although_what_lies_far_above_is_almost_as_good() {
+    fn the_search_finds_a_peak_at_a_cliff_below_a_high_plateau() {
         for cliff in (100..2000).step_by(13) {
             // Rising slowly up to the cliff, a dip after it, then 97 % of the peak.
             let rate = |s: u64| match s {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_loss_far_above_the_cliff_does_not_hide_it() {
+    fn a_lossless_run_far_above_the_cliff_does_not_hide_it() {
         let cliff = 1310;
         let mut search = Search::new(BOUNDS);
         while let Some(windows) = search.poll_windows() {
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_before_what_is_measured_does_not_hide_the_cliff() {
+    fn losses_during_warmup_do_not_hide_the_cliff() {
         // Above the cliff slow start overflows the buffer, and congestion avoidance recovers
         // slowly. Every window up to 2260 counts as without loss. Two higher peaks are above.
         let (cliff, rate) = (1310, |s: u64| match s {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plateau_gives_its_highest_point_and_a_constant_the_least_window() {
+    fn a_plateau_yields_its_maximum_and_a_constant_the_min_window() {
         let (best, _) = search(BOUNDS, |s| s.min(625) as f64, 3750);
         // All windows from 625 on are equally good; one rung is within a factor of sqrt 2 of that.
         assert_eq!(best.rate_bps, 625.0);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_leave_one_window_are_no_trouble() {
+    fn bounds_with_a_single_window_take_one_trial() {
         let bounds = SearchBounds { min: 7, max: 7, tolerance: 0.01 };
         let (best, trials) = search(bounds, |s| s as f64, 0);
         assert_eq!((best.window, trials), (7, 1));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_better_half_goes_on_under_as_many_seeds_again() {
+    fn the_better_half_advances_with_twice_as_many_seeds() {
         // All are equal, so no round can distinguish them. Six windows run with 4 seeds, three with 8, two with 16.
         for seed in 0..50 {
             let race = race(&[100.0; 6], (0.0, 20.0), seed);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_race_whose_winner_is_certain_ends_early() {
+    fn a_race_with_a_certain_winner_ends_early() {
         // Differences of 10 % with noise of 1 / sqrt 3 = 0.6 %: four seeds suffice.
         let race = race(&[60.0, 110.0, 70.0, 100.0, 80.0, 90.0], (0.0, 1.0), 1);
         assert_eq!(race.best().map(|best| best.window), Some(1));
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_windows_have_in_common_decides_nothing() {
+    fn noise_common_to_all_windows_cancels_out() {
         // Noise of one half, common to all: differences are known exactly.
         let race = race(&[100.0, 101.0, 99.0, 98.0], (50.0, 0.0), 2);
         assert_eq!(race.best().map(|best| best.window), Some(1));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_winner_is_nearly_always_as_good_as_the_best_where_the_race_can_tell() {
+    fn the_winner_is_on_average_within_one_percent_of_the_best() {
         // Differences of 4 %; noise of 10 / sqrt 3 = 5.8 % per run and 1.4 % over 16 seeds: a difference is 2 standard
         // deviations.
         let means = [100.0, 96.0, 92.0, 88.0, 84.0, 80.0];
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_window_or_none_is_no_race() {
+    fn zero_or_one_windows_need_no_race() {
         assert_eq!(runs(&race(&[5.0], (0.0, 1.0), 1)), 2);
         let mut none = Race::new(Vec::new(), 16);
         assert!(none.poll_runs().is_empty() && none.best().is_none());

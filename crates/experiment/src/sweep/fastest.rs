@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_within_half_a_percent_tie_and_the_first_of_equal_ones_is_named() {
+    fn rates_within_half_a_percent_tie_and_the_first_equal_one_wins() {
         assert_eq!(places(&[&[10.0], &[100.0], &[100.0]]), Some((1, vec![2], vec![])));
         assert_eq!(places(&[&[99.4], &[99.6], &[100.0]]), Some((2, vec![1], vec![])));
         // Even though it is certain: the difference is 0.1 under every seed.
@@ -188,26 +188,26 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fastest_where_nothing_moved() {
+    fn no_point_is_fastest_if_all_rates_are_zero() {
         assert_eq!(places(&[&[0.0, 0.0], &[0.0, 0.0]]), None);
     }
 
     #[test]
-    fn the_highest_mean_is_the_fastest_even_if_chance_explains_the_difference() {
+    fn the_highest_mean_is_fastest_even_if_the_difference_is_insignificant() {
         // Differences 3, -1, 1: mean 1, standard error 2/sqrt(3) = 1.155, t(0.975, 2) = 4.303: 1 +- 4.97.
         let rates: [&[f64]; 2] = [&[97.0, 101.0, 99.0], &[100.0, 100.0, 100.0]];
         assert_eq!(places(&rates), Some((1, vec![], vec![0])));
     }
 
     #[test]
-    fn seeds_are_compared_one_by_one() {
+    fn points_are_compared_seed_by_seed() {
         // The seeds differ by 10 and more, but the points by 1.0 +- 0.25 under each: standard error 0.1/sqrt(3), times 4.303.
         let (slower, faster) = ([89.1, 99.0, 108.9], [90.0, 100.0, 110.0]);
         assert_eq!(places(&[&slower, &faster]), Some((1, vec![], vec![])));
     }
 
     #[test]
-    fn few_others_are_named_and_many_counted() {
+    fn a_few_ties_are_listed_and_many_are_counted() {
         let words = |alike: &[usize], unsure: &[(usize, f64)]| {
             let (alike, unsure) = (alike.to_vec(), unsure.to_vec());
             let fastest =
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_rtt_is_sought_among_the_points_that_are_as_fast() {
+    fn the_shortest_rtt_is_chosen_among_the_fastest_points() {
         // 90 is slower by 10 %, the others by at most 0.5 %.
         let rates: Vec<Vec<f64>> =
             [90.0, 99.6, 99.8, 100.0].iter().map(|rate| vec![*rate]).collect();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_window_as_fast_is_one_of_the_fastest_combination() {
+    fn the_smallest_fast_window_comes_from_the_fastest_combination() {
         let rates: Vec<Vec<f64>> =
             [90.0, 99.6, 99.8, 100.0, 99.9].iter().map(|rate| vec![*rate]).collect();
         let fastest = Fastest::by_rates(&rates).unwrap();

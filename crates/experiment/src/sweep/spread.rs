@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_is_students() {
+    fn the_interval_uses_students_t() {
         // Mean 3, s^2 = (4+1+0+1+4)/4 = 2.5, standard error sqrt(2.5/5) = 0.70711,
         // t(0.975, 4) = 2.77645: 1.96325.
         let spread = Spread::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).expect("there are values");
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_has_a_mean_and_no_interval() {
+    fn one_seed_gives_a_mean_but_no_interval() {
         let spread = Spread::of(&[7.0]).expect("there is a value");
         assert_eq!((spread.mean, spread.half_width), (7.0, None));
         assert_eq!(Spread::of(&[]), None);

@@ -91,7 +91,7 @@ fn received(socket: &LiveSocket) -> Bytes {
 /// 65,536 is half of the buffer. The kernel's own clamp is more than 70,000: 1388 of each segment's 2304 bytes are payload,
 /// which makes 78,961 bytes of the buffer.
 #[test]
-fn the_clamp_that_was_there_is_never_loosened_and_comes_back_exactly() {
+fn an_existing_clamp_is_never_loosened_and_is_restored_exactly() {
     let (low, high) = (Bytes::new(40_001), Bytes::new(70_000));
     for own in [65_536, 50_003, 0] {
         let Some(on) = unattached(WATCH) else { return };

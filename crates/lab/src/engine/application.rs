@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_takes_its_rate_and_makes_up_for_a_late_thread_but_not_for_an_empty_socket() {
+    fn readers_make_up_for_a_late_thread_but_not_an_empty_socket() {
         // 1000 bytes every 10 ms, none from 500 ms to 600 ms.
         let text = "rate=800kbit/s,pause=500ms+100ms";
         assert_eq!(moved(&mut scheduled::<Reader>(text), (0, 1000), true), 90_000 - 1000);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_owes_what_it_produced_while_the_connection_was_full() {
+    fn a_writer_sends_its_backlog_after_the_connection_was_full() {
         let mut writer = scheduled::<Writer>("rate=800kbit/s,pause=500ms+100ms");
         // Portions at 0, 10, ... 490 ms.
         assert_eq!(writer.poll_allowance(at(550), false), Allowance::Bytes(Bytes::new(50_000)));
@@ -210,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn applications_that_only_pause_move_everything_else() {
+    fn applications_with_only_pauses_run_unlimited_between_them() {
         let mut writer = scheduled::<Writer>("pause=1s+2s");
         assert_eq!(writer.poll_allowance(at(999), false), Allowance::Bytes(EVERYTHING));
         assert_eq!(writer.poll_allowance(at(1000), false), Allowance::Nothing { until: at(3000) });
     }
 
     #[test]
-    fn nobody_waits_for_an_application_beyond_the_end_of_the_run() {
+    fn no_application_pause_extends_beyond_the_end_of_the_run() {
         let application: Application = "pause=1s+100s".parse().unwrap();
         let paced = Paced::<Reader>::new(&application, Bytes::new(1000), 1).unwrap();
         assert_eq!(paced.poll_allowance(at(2000), false), Allowance::Bytes(EVERYTHING));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_over_the_measured_time() {
+    fn averages_cover_only_the_measured_interval() {
         let samples: Vec<_> = (0..=100).map(sample).collect();
         let path = path();
         let bottleneck = Bottleneck { samples: &samples, path: &path };
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn without_samples_nothing_is_made_up() {
+    fn without_samples_the_outcome_is_zero() {
         let path = path();
         let bottleneck = Bottleneck { samples: &[], path: &path };
         let outcome = bottleneck.outcome((Duration::ZERO, Duration::from_secs(1)), Duration::ZERO);

@@ -118,7 +118,7 @@ mod tests {
     use crate::plan::LabPlan;
 
     #[test]
-    fn law_the_goodput_of_a_finished_transfer_does_not_depend_on_the_measured_time() {
+    fn law_a_finished_transfers_goodput_ignores_the_measured_interval() {
         let text = "duration = '1s'\n[path]\nrate = '10Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'\n\
                     [[transfer]]\nsize = '1MB'";
         let scenario = sweetspot_scenario::Scenario::parse(text).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_between_two_rows_lies_on_a_line() {
+    fn delivered_bytes_are_interpolated_linearly_between_rows() {
         let began = Duration::from_secs(10);
         let rows = vec![row(1.0, 1000), row(2.0, 3000)];
         let trace = TransferTrace { began, rows, ..TransferTrace::default() };

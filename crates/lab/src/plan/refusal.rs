@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_scenario_is_run() {
+    fn a_plain_scenario_is_accepted() {
         assert_eq!(refused_with(&[]), "");
         assert_eq!(refused_with(&["transfer.0.sizing=sobas", "transfer.0.congestion=cubic"]), "");
     }
 
     #[test]
-    fn what_the_emulator_lacks_is_named_with_what_it_has() {
+    fn refusals_name_the_supported_alternatives() {
         for (set, reason) in [
             ("path.queue=red", ""),
             ("path.queue=pie", ""),

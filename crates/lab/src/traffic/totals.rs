@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_connection_did_before_the_measurement_does_not_count() {
+    fn traffic_before_the_measurement_does_not_count() {
         let counts = |n: u64| SegmentCounts {
             acknowledged: Bytes::new(1000 * n),
             sent: 10 * n,

@@ -239,7 +239,7 @@ mod tests {
 
     /// 0x1F90 = 8080 and 0xC000 = 49152 in network order; the cookie is 2^32 + 7.
     #[test]
-    fn fields_stand_where_the_kernel_puts_them() {
+    fn fields_match_the_kernel_layout() {
         let c = DiagConnection::parse(&message()).unwrap();
         assert_eq!(c.local, "10.77.0.1:8080".parse().unwrap());
         assert_eq!(c.remote, "10.77.0.2:49152".parse().unwrap());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_cut_short_is_none_and_a_strange_attribute_is_passed_over() {
+    fn truncated_messages_are_rejected_and_unknown_attributes_are_skipped() {
         let whole = message();
         assert!((0..INET_DIAG_MSG_BYTES).all(|n| DiagConnection::parse(&whole[..n]).is_none()));
         let mut strange = whole.clone();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_has_the_number_of_its_place() {
+    fn every_tcp_state_has_its_kernel_number() {
         for n in 0..=255 {
             let state = TcpState::from_number(n);
             assert_eq!(state.map(|s| s as u8), (1..=12).contains(&n).then_some(n));

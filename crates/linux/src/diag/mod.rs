@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_listed_with_all_that_was_asked_for() {
+    fn a_connection_is_listed_with_all_requested_details() {
         let (mut near, mut far) = pair("127.0.0.1:0");
         near.write_all(&[1; 10_000]).unwrap();
         far.read_exact(&mut [0; 10_000]).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_asked_for_is_not_read() {
+    fn unrequested_details_are_not_read() {
         let (near, _far) = pair("127.0.0.1:0");
         let seen = find_by_ports(&near, Detail::NONE);
         assert_eq!((seen.info, seen.congestion, seen.memory), (None, None, None));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_found_again_until_it_is_gone() {
+    fn a_connection_can_be_found_again_until_it_closes() {
         let mut diag = Diag::open().unwrap();
         // A dual-stack listener's connection is an IPv6 one with an IPv4-mapped address.
         for listen in ["127.0.0.1:0", "[::]:0"] {

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn activity_is_told_once_per_change_and_not_after_removal() {
+    fn activity_is_reported_once_per_change_and_not_after_removal() {
         let watch = ActivityWatch::new().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
         watch.add(far.as_raw_fd(), 7).unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watched_file_is_closed_by_its_owner_and_its_number_reused() {
+    fn a_watched_file_whose_descriptor_is_reused_reports_nothing() {
         let watch = ActivityWatch::new().unwrap();
         let (mut near, far) = UnixStream::pair().unwrap();
         let (mut other, reused) = UnixStream::pair().unwrap();
@@ -127,7 +127,7 @@ mod tests {
 
     /// Daemons close every descriptor when they start.
     #[test]
-    fn a_number_of_the_watch_that_is_another_file_s_by_now_is_left_alone() {
+    fn a_reused_descriptor_of_the_watch_is_left_alone() {
         let watch = ActivityWatch::new().unwrap();
         let (own, number) = (Epoll::new().unwrap(), watch.epoll.as_raw_fd());
         let (mut near, far) = UnixStream::pair().unwrap();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_cannot_or_may_not_do_is_said_with_the_next_step() {
+    fn duplication_errors_give_the_next_step() {
         let words = |errno| explain(io::Error::from_raw_os_error(errno), 7, 3).to_string();
         // pidfd_getfd came with Linux 5.6.
         assert!(words(libc::ENOSYS).contains("Linux 5.6 or newer"));

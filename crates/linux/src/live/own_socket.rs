@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_socket_and_one_under_a_reused_number_are_refused() {
+    fn closed_sockets_and_reused_descriptors_are_refused() {
         let (first, second) = (listener(), listener());
         let named = OwnSocket::at(first.as_raw_fd()).unwrap();
         assert_eq!(named.with(|fd| options::cookie(fd).unwrap()).unwrap(), named.cookie());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_of_fork_refuses_the_sockets_of_its_parent_and_inherits_no_duplicate() {
+    fn a_forked_child_refuses_its_parents_sockets_and_inherits_no_duplicate() {
         let socket = listener();
         let named = OwnSocket::at(socket.as_raw_fd()).unwrap();
         let done = std::sync::atomic::AtomicBool::new(false);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_found_by_borrowing_as_well_as_by_listing() {
+    fn a_process_handle_finds_sockets_and_ignores_files() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let wanted = inode(&socket).unwrap();
         let found = us().sockets().unwrap();
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_ended_lends_nothing() {
+    fn an_ended_process_lends_no_descriptor() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let process = ProcessHandle::open(child.id()).unwrap();
         assert!(!process.has_ended());
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_no_process_has_is_that_of_one_that_ended() {
+    fn an_invalid_pid_counts_as_an_ended_process() {
         // None of these is a process ID: 0 and numbers above the kernel's limit of 2^22 are invalid, and a thread's
         // ID differs from its process's.
         let thread = rustix::thread::gettid().as_raw_pid() as u32;

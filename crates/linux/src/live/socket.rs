@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_socket_is_lent_as_the_same_socket() {
+    fn a_named_socket_is_lent_with_the_same_cookie() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let inode = inode(&socket).unwrap();
         let cookie = options::cookie(&socket).unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cookie_or_inode_or_no_socket_is_never_lent() {
+    fn a_different_cookie_or_inode_or_a_file_is_never_lent() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let (fd, inode) = (socket.as_raw_fd(), inode(&socket).unwrap());
         let cookie = options::cookie(&socket).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_was_given_to_another_socket_is_refused() {
+    fn a_descriptor_reused_for_another_socket_is_refused() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let first = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let second = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_followed_to_another_number_and_to_a_child() {
+    fn a_socket_is_followed_to_another_descriptor_and_to_a_child() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let (fd, inode) = (socket.as_raw_fd(), inode(&socket).unwrap());
         let live = LiveSocket::name(&us(), fd, inode, None).unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_moves_while_it_is_looked_for_is_followed() {
+    fn a_socket_that_moves_during_the_search_is_followed() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let inode = inode(&socket).unwrap();
         let (told, moves) = mpsc::sync_channel(0);

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_is_told_it_would_tell_us() {
+    fn offloads_round_trip_through_the_vnet_header() {
         let checksum = Some(PartialChecksum { start: 34, offset: 16 });
         let tcp = Segmentation { transport: Transport::Tcp, size: 1448, headers: 66 };
         let udp = Segmentation { transport: Transport::Udp, ..tcp };
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_cannot_be_cut_here_is_just_long() {
+    fn an_unsupported_gso_type_has_no_segmentation() {
         // VIRTIO_NET_HDR_GSO_TCPV6
         let header = [1, 4, 86, 0, 0, 0, 54, 0, 16, 0];
         assert_eq!(Offload::from_vnet_header(header).segmentation, None);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clamp_steers_every_kernel_that_lets_itself_be_steered() {
+    fn the_trial_finds_a_clamp_method_besides_the_buffer_alone() {
         assert_ne!(ClampMethod::find().unwrap(), ClampMethod::BufferAlone);
     }
 }

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_discarded_to_the_byte() {
+    fn the_receiver_discards_every_byte_sent() {
         let (near, far) = loopback(&FlowOptions::default());
         assert_eq!(far.discard(ALL_THERE_IS).unwrap(), None);
         let sent = near.send(Bytes::new(100_000)).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_ends_the_other_end_at_once() {
+    fn a_reset_ends_the_peers_connection_at_once() {
         let (near, far) = loopback(&FlowOptions::default());
         far.reset();
         let error = eventually(|| near.discard(ALL_THERE_IS).err());
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_accepted_inherits_the_window() {
+    fn accepted_connections_inherit_the_listeners_window() {
         // RFC 7323 section 2.2: 20,000 needs no scaling.
         let window = Bytes::new(20_000);
         let (near, _far) = loopback(&FlowOptions { window: Some(window), ..Default::default() });

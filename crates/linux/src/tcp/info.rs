@@ -255,7 +255,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn a_live_socket_counts_what_it_moved() {
+    fn a_live_socket_counts_received_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut far = listener.accept().unwrap().0;
@@ -275,7 +275,7 @@ mod tests {
     /// fields and 15 words (8 + 60 = 68); tcpi_bytes_acked follows 24 words and 2 double words
     /// (8 + 96 + 16 = 120); tcpi_rcv_wnd ends the 5.x-6.2 part at 228 + 4.
     #[test]
-    fn fields_stand_where_the_kernel_puts_them() {
+    fn fields_match_the_kernel_layout() {
         let mut s = [0u8; 280];
         s[68..72].copy_from_slice(&37_250u32.to_ne_bytes());
         s[120..128].copy_from_slice(&(1u64 << 40).to_ne_bytes());
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_structure_lacks_its_tail_and_nothing_else() {
+    fn a_shorter_tcp_info_lacks_only_its_trailing_fields() {
         let whole = [1u8; 280];
         for n in 0..whole.len() {
             let info = Info::parse(&whole[..n]);

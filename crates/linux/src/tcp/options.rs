@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn pacing_rates_are_wider_than_32_bits() {
+    fn pacing_rates_may_exceed_32_bits() {
         let (near, _far) = pair();
         assert_eq!(max_pacing_rate(&near).unwrap(), None);
         // 100 Gbit/s = 12.5e9 B/s, more than 2^32.
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_doubled_by_the_kernel_and_never_above_its_limit() {
+    fn the_kernel_doubles_a_requested_buffer_up_to_its_limit() {
         let (near, _far) = pair();
         // The kernel doubles the requested 100 kB (socket(7)).
         assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_was_set_is_locked_until_its_lock_is_taken_off() {
+    fn a_set_buffer_stays_locked_until_its_lock_is_cleared() {
         let (near, _far) = pair();
         let locks = |socket: &TcpStream| buffer_locks(socket).ok();
         let none = locks(&near);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_send_buffer_is_empty_and_as_large_as_its_option_says() {
+    fn an_idle_send_buffer_is_empty_and_has_the_so_sndbuf_size() {
         let (near, _far) = pair();
         let send_buffer = send_buffer(&near).unwrap();
         let empty = SendMemory { queued: Bytes::ZERO, in_device: Bytes::ZERO, send_buffer };
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_socket_is_not_tcp_and_a_file_is_no_socket() {
+    fn is_tcp_rejects_files_and_is_false_for_datagram_sockets() {
         assert!(is_tcp(pair().0).unwrap());
         assert!(!is_tcp(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap());
         let file = std::fs::File::open("/proc/self/stat").unwrap();
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_unread_is_counted() {
+    fn unread_bytes_are_counted() {
         use std::io::{Read, Write};
         let (mut near, mut far) = pair();
         near.write_all(&[7; 1000]).unwrap();

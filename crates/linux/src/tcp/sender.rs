@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_is_obeyed_where_the_kernel_has_it_and_taken_back_at_the_end() {
+    fn an_available_congestion_control_is_applied_and_later_reverted() {
         let socket = socket();
         let own = options::congestion(&socket).unwrap();
         let available = sysctl::available_congestion_controls().unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_named_stays() {
+    fn an_explicit_congestion_control_stays() {
         let socket = socket();
         let named = options::congestion(&socket).unwrap();
         let congestion = SenderCongestion::new(&socket, true);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_lost_nothing_reports_an_open_window_without_a_threshold() {
+    fn a_sender_without_loss_reports_state_open_and_no_ssthresh() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut far = listener.accept().unwrap().0;

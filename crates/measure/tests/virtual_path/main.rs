@@ -21,7 +21,7 @@ fn off(found: Option<Rate>, truth: Rate) -> f64 {
 }
 
 #[test]
-fn a_free_path_is_found_as_it_is() {
+fn an_idle_path_is_measured_accurately() {
     let truth = Truth::plain();
     let report = measure(truth, plan(), 7);
     let down = &report.directions[0];
@@ -39,7 +39,7 @@ fn a_free_path_is_found_as_it_is() {
 /// Linux's tbf and most providers' shapers pass a burst at line rate. It is not part of the rate, and its gaps are not cross
 /// traffic.
 #[test]
-fn a_shapers_burst_is_not_taken_for_its_rate() {
+fn a_shapers_burst_is_not_mistaken_for_its_rate() {
     let rate = Rate::from_mbit_per_second(30);
     for burst in [16_000, 32_000, 64_000] {
         for cross in [0.0, 0.3] {
@@ -56,7 +56,7 @@ fn a_shapers_burst_is_not_taken_for_its_rate() {
 }
 
 #[test]
-fn what_others_send_is_not_available() {
+fn bandwidth_used_by_cross_traffic_is_not_available() {
     for pareto in [false, true] {
         for share in [0.2, 0.5, 0.7] {
             let cross = Rate::from_mbit_per_second(50).scaled(share);
@@ -72,7 +72,7 @@ fn what_others_send_is_not_available() {
 
 /// If each flow has its own queue, a train gets the share that other queues leave; the link itself is not slower.
 #[test]
-fn a_share_of_the_link_is_not_taken_for_the_link() {
+fn a_fair_queueing_share_is_not_mistaken_for_the_capacity() {
     for share in [0.3, 0.5, 0.65] {
         let cross = Rate::from_mbit_per_second(20).scaled(share);
         let rate = Rate::from_mbit_per_second(20);
@@ -84,7 +84,7 @@ fn a_share_of_the_link_is_not_taken_for_the_link() {
 }
 
 #[test]
-fn jitter_of_either_way_is_no_part_of_the_base_round_trip() {
+fn jitter_in_either_direction_does_not_inflate_the_base_rtt() {
     let mut near = 0;
     for seed in 0..20 {
         let truth = Truth { jitter: Duration::from_millis(5), ..Truth::plain() };
@@ -97,7 +97,7 @@ fn jitter_of_either_way_is_no_part_of_the_base_round_trip() {
 }
 
 #[test]
-fn what_others_give_up_when_they_lose_packets_is_not_available() {
+fn bandwidth_that_cross_traffic_yields_after_loss_is_not_available() {
     for (mbit, packets) in [(3, 10), (10, 10), (10, 40), (80, 200)] {
         let rate = Rate::from_mbit_per_second(mbit);
         let cross = rate.scaled(0.5);
@@ -109,7 +109,7 @@ fn what_others_give_up_when_they_lose_packets_is_not_available() {
 }
 
 #[test]
-fn a_buffer_that_is_full_before_an_aqm_acts_leaves_the_discipline_open() {
+fn a_buffer_that_fills_before_an_aqm_acts_leaves_the_discipline_unknown() {
     for queue in ["drop-tail", "codel"] {
         // 12 ms: the buffer is full before CoDel's interval of 100 ms has passed.
         let rate = Rate::from_mbit_per_second(10);
@@ -120,7 +120,7 @@ fn a_buffer_that_is_full_before_an_aqm_acts_leaves_the_discipline_open() {
 }
 
 #[test]
-fn each_discipline_is_known_by_what_it_does_in_overload() {
+fn each_queue_discipline_is_identified_by_its_overload_behaviour() {
     for (queue, expected) in [
         ("drop-tail", Discipline::DropTail),
         ("red", Discipline::ActiveQueueManagement),
@@ -136,7 +136,7 @@ fn each_discipline_is_known_by_what_it_does_in_overload() {
 /// A drop-tail buffer followed by a pausing host. Packets that the host delays seem to wait for longer than the buffer is deep,
 /// but only a full buffer dropped packets.
 #[test]
-fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
+fn host_pauses_are_not_mistaken_for_queueing_or_an_aqm() {
     for seed in 0..24 {
         let mut random = Random::new(seed);
         let rate = Rate::from_f64((5e6 * 20f64.powf(random.unit())).round());
@@ -155,7 +155,7 @@ fn pauses_of_a_host_are_neither_queue_nor_active_queue_management() {
 
 /// Random buffers: the interval covers the granularity of full packets, and both units agree.
 #[test]
-fn the_interval_of_a_buffer_holds_its_depth_in_bytes_and_as_delay() {
+fn buffer_intervals_contain_the_depth_in_bytes_and_as_delay() {
     for seed in 0..20 {
         let mut random = Random::new(seed + 100);
         let rate = Rate::from_f64((5e6 * 20f64.powf(random.unit())).round());
@@ -174,7 +174,7 @@ fn the_interval_of_a_buffer_holds_its_depth_in_bytes_and_as_delay() {
 }
 
 #[test]
-fn random_loss_is_counted_and_makes_no_queue_discipline() {
+fn random_loss_is_measured_and_not_mistaken_for_an_aqm() {
     let down = found(Truth { loss: 0.005, ..Truth::plain() });
     let loss = down.loss.rate.estimate().unwrap();
     assert!(loss.low.get() <= 0.005 && 0.005 <= loss.high.get(), "{loss:?}");
@@ -184,7 +184,7 @@ fn random_loss_is_counted_and_makes_no_queue_discipline() {
 }
 
 #[test]
-fn jitter_does_not_pass_for_buffer() {
+fn jitter_is_not_mistaken_for_buffer() {
     let jitter = Duration::from_millis(10);
     let down = found(Truth { jitter, ..Truth::plain() });
     let buffer = down.buffer.bytes.value().unwrap_or_else(|| panic!("{down:?}"));
@@ -194,7 +194,7 @@ fn jitter_does_not_pass_for_buffer() {
 }
 
 #[test]
-fn a_budget_is_kept_and_what_it_left_out_is_said() {
+fn the_budget_is_kept_and_skipped_measurements_are_listed() {
     let budget = Bytes::new(3_000_000);
     let report = measure(Truth::plain(), Plan { budget: Some(budget), ..plan() }, 7);
     assert!(report.intrusion.bytes <= budget.get(), "{:?}", report.intrusion);
@@ -214,7 +214,7 @@ fn a_gentle_measurement_fills_no_queue() {
 
 /// Jitter hides idle time and pairs, so streams measure the available bandwidth.
 #[test]
-fn each_step_names_its_direction_and_none_seems_to_come_twice() {
+fn progress_names_each_step_once_with_its_direction() {
     let truth = Truth { jitter: Duration::from_millis(3), ..Truth::plain() };
     let plan = Plan { directions: vec![Direction::Down, Direction::Up], ..Plan::full() };
     let mut steps: Vec<String> = Vec::new();
@@ -239,7 +239,7 @@ fn each_step_names_its_direction_and_none_seems_to_come_twice() {
 }
 
 #[test]
-fn the_time_of_a_plan_bounds_the_time_of_its_steps() {
+fn a_measurement_takes_the_time_its_plan_predicts() {
     let plain = Truth::plain();
     let cross = Rate::from_mbit_per_second(25);
     let paths = [
@@ -261,7 +261,7 @@ fn the_time_of_a_plan_bounds_the_time_of_its_steps() {
 
 /// Random paths: 2 to 500 Mbit/s, 2 to 150 ms each way, buffers of 0.1 to 3 BDP, load up to 60 %.
 #[test]
-fn on_random_paths_most_measurements_are_close() {
+fn most_measurements_of_random_paths_are_accurate() {
     const PATHS: u64 = 24;
     let mut misses: [Vec<String>; 3] = Default::default();
     let (mut intervals, mut held) = (0, 0);

@@ -63,7 +63,7 @@ fn one_after_the_other(specs: &[DirectionSpec], arrivals: &[(u64, u64)]) -> Vec<
 proptest! {
     /// Neither drops nor exit times depend on when the chain is polled.
     #[test]
-    fn a_chain_is_its_hops_one_after_the_other_however_late_it_is_looked_at(
+    fn a_chain_equals_its_hops_in_series_however_late_it_is_polled(
         rates in prop::collection::vec((1_u64..50, 0_u64..5, 3_u64..30), 1..4),
         arrivals in prop::collection::vec((0_u64..2000, 40_u64..1500), 1..200), late_us in 0_u64..20_000,
     ) {
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn a_chain_of_one_hop_is_that_hop(
+    fn a_chain_of_one_hop_equals_that_hop(
         loss in 0.0..0.5_f64, jitter in 0_u64..3, arrivals in prop::collection::vec((0_u64..2000, 40_u64..1500), 1..200),
     ) {
         let spec = DirectionSpec {
@@ -86,7 +86,7 @@ proptest! {
 }
 
 #[test]
-fn a_packet_crosses_the_hops_of_its_route_alone() {
+fn a_packet_crosses_only_the_hops_of_its_route() {
     // 1250 bytes take 1 ms at 10 Mbit/s; the hops add delays of 1, 2 and 4 ms.
     let specs = [hop(10, 1, 9), hop(10, 2, 9), hop(10, 4, 9)];
     for (route, ms) in [((0, 2), 10), ((0, 0), 2), ((1, 1), 3), ((1, 2), 8), ((2, 2), 5)] {
@@ -104,7 +104,7 @@ fn a_packet_crosses_the_hops_of_its_route_alone() {
 }
 
 #[test]
-fn what_enters_on_the_way_meets_what_comes_from_before() {
+fn packets_entering_at_a_later_hop_share_its_queue() {
     // The first packet reaches hop 1 at 2 ms; two that enter there at 2 ms wait for it.
     let mut chain = Chain::new(&[hop(10, 1, 9), hop(10, 0, 2)], MTU, 1);
     chain.handle_arrival(at_us(0), (0, 1), Numbered(0, 1250));
@@ -137,7 +137,7 @@ fn looks(hops: usize) -> usize {
 
 /// A chain asks to be polled for departures, not for internal events.
 #[test]
-fn further_hops_cost_one_look_each_and_not_one_per_packet() {
+fn each_further_hop_costs_one_poll_and_not_one_per_packet() {
     // Behind the first hop, packets are a service time apart, so the previous one has just been served. The bound on the
     // first packet's exit does not include service at later hops, which costs one poll per hop.
     assert_eq!([1, 2, 3].map(looks), [30, 31, 32]);

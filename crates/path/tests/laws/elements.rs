@@ -34,7 +34,7 @@ fn drain(direction: &mut Direction<Numbered>) -> Vec<(Time, u64)> {
 }
 
 #[test]
-fn a_packet_takes_its_serialisation_and_then_the_delay() {
+fn a_packet_takes_its_serialisation_time_plus_the_delay() {
     let mut direction = Direction::new(&spec(), Bytes::new(1500), 1);
     direction.handle_arrival(at_us(1000), Numbered(0, 1500)).unwrap();
     // 1000 us + 1500 B x 8 / 100 Mbit/s = 120 us + 10,000 us.
@@ -61,7 +61,7 @@ fn drop_threshold_is_independent_of_delay() {
 }
 
 #[test]
-fn a_buffer_in_bytes_counts_the_packet_on_the_link() {
+fn a_buffer_in_bytes_includes_the_packet_in_service() {
     let buffer = Volume::Bytes(Bytes::new(4500));
     let mut direction = Direction::new(&DirectionSpec { buffer, ..spec() }, Bytes::new(1500), 1);
     // 1500 on the link, 1500 + 1000 waiting: 4000 of 4500. 501 do not fit, 500 do.
@@ -75,7 +75,7 @@ fn a_buffer_in_bytes_counts_the_packet_on_the_link() {
 }
 
 #[test]
-fn a_busy_link_sends_its_rate_to_the_nanosecond_however_long() {
+fn a_busy_link_accumulates_no_rounding_error() {
     // 1500 B at 7 Mbit/s take 1,714,285.714... ns. Rounding down to whole nanoseconds would lose 5
     // of them in every 7 packets.
     let rate = Rate::from_mbit_per_second(7);
@@ -92,7 +92,7 @@ fn a_busy_link_sends_its_rate_to_the_nanosecond_however_long() {
 }
 
 #[test]
-fn a_new_rate_concerns_the_bits_not_yet_sent() {
+fn a_new_rate_applies_only_to_unsent_bits() {
     let mut link = Link::new(RATE, DropTail::new(Volume::Packets(10)));
     link.handle_arrival(Time::ZERO, Numbered(0, 1500)).unwrap();
     link.handle_arrival(Time::ZERO, Numbered(1, 1500)).unwrap();
@@ -115,7 +115,7 @@ fn a_pipe_does_not_reorder() {
 }
 
 #[test]
-fn random_loss_takes_the_share_it_was_given() {
+fn random_loss_drops_the_configured_share() {
     let mut loss = RandomLoss::new(Probability::new(0.02).unwrap(), 7);
     let lost = (0..100_000).filter(|_| loss.takes_next()).count() as f64;
     // Binomial: mean 2000, standard deviation sqrt(100,000 x 0.02 x 0.98) = 44; the tolerance is
@@ -124,7 +124,7 @@ fn random_loss_takes_the_share_it_was_given() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_fate() {
+fn the_same_seed_gives_the_same_losses() {
     let fates = [5, 5, 6].map(|seed| {
         let mut loss = RandomLoss::new(Probability::new(0.5).unwrap(), seed);
         std::array::from_fn::<bool, 64, _>(|_| loss.takes_next())
@@ -146,7 +146,7 @@ fn jitter_stays_between_zero_and_its_maximum() {
 
 proptest! {
     #[test]
-    fn nothing_overtakes_and_nothing_takes_longer_than_delay_and_jitter(
+    fn jitter_neither_reorders_nor_exceeds_its_maximum(
         delay in 0u64..3000,
         jitter in 0u64..3000,
         gaps in prop::collection::vec(0u64..500, 1..100),
@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn the_generator_is_the_published_one() {
+fn the_generator_matches_the_published_xoshiro256() {
     // SplitMix64's first outputs from seed 0 are e220a8397b1dcdaf, 6e789e6aa1b965f4,
     // 06c45d188009454f, f88bb8a8724c81ec (Vigna's splitmix64.c); xoshiro256++ then returns
     // rotl(s0 + s3, 23) + s0.
@@ -253,20 +253,20 @@ fn run(spec: &DirectionSpec, arrivals: &[(u64, u64)], polls: &[(bool, u64)]) -> 
 
 proptest! {
     #[test]
-    fn what_comes_in_comes_out_or_is_dropped(spec in managed(), arrivals in arrivals()) {
+    fn every_packet_is_delivered_or_dropped(spec in managed(), arrivals in arrivals()) {
         let (refusals, out) = run(&spec, &arrivals, &[(false, 0)]);
         let dropped = refusals.iter().flatten().count();
         prop_assert_eq!(arrivals.len(), out.len() + dropped);
     }
 
     #[test]
-    fn packets_of_a_flow_leave_in_the_order_they_came(spec in managed(), arrivals in arrivals()) {
+    fn packets_of_a_flow_leave_in_order_of_arrival(spec in managed(), arrivals in arrivals()) {
         let (_, out) = run(&spec, &arrivals, &[(false, 0)]);
         prop_assert!(out.windows(2).all(|w| w[0].0 <= w[1].0 && w[0].1 < w[1].1));
     }
 
     #[test]
-    fn a_late_caller_changes_no_departure_and_no_drop(
+    fn late_polling_changes_no_departure_and_no_drop(
         spec in managed(),
         arrivals in arrivals(),
         polls in prop::collection::vec((any::<bool>(), 0_u64..10_000), 1..50),
@@ -275,7 +275,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_through_before_its_bits_and_the_delay(
+    fn no_packet_arrives_before_its_serialisation_time_plus_delay(
         spec in directions(),
         arrivals in arrivals(),
     ) {
@@ -311,7 +311,7 @@ proptest! {
 }
 
 #[test]
-fn a_fan_lets_a_short_way_overtake_a_long_one_and_nobody_else() {
+fn a_fan_lets_only_shorter_paths_overtake() {
     let mut fan = Fan::default();
     for (due, number) in [(50, 0), (20, 1), (20, 2), (30, 3)] {
         fan.handle_entry(at_us(due), number);

@@ -15,7 +15,7 @@ fn complaint(text: &str) -> String {
 }
 
 #[test]
-fn the_demo_path_is_what_it_says() {
+fn the_demo_path_parses_to_its_stated_values() {
     let demo = path(DEMO);
     assert_eq!(demo.up, demo.down);
     assert_eq!(demo.up.rate, Rate::from_mbit_per_second(100));
@@ -30,7 +30,7 @@ fn the_demo_path_is_what_it_says() {
 }
 
 #[test]
-fn each_direction_is_its_own() {
+fn each_direction_can_be_set_separately() {
     let line = path(
         "up.rate=10Mbit/s down.rate=100Mbit/s up.delay=20ms down.delay=5ms up.buffer=64kB \
          down.buffer=100pkt up.loss=1% down.jitter=2ms",
@@ -45,14 +45,14 @@ fn each_direction_is_its_own() {
 }
 
 #[test]
-fn a_direction_s_own_key_beats_the_common_one() {
+fn a_directions_key_overrides_the_common_one() {
     let line = path("rate=100Mbit/s up.rate=20Mbit/s rtt=10ms buffer=100pkt");
     assert_eq!(line.up.rate, Rate::from_mbit_per_second(20));
     assert_eq!(line.down.rate, Rate::from_mbit_per_second(100));
 }
 
 #[test]
-fn an_unknown_unit_is_named_with_its_key() {
+fn the_error_names_an_unknown_unit_and_its_key() {
     assert_eq!(
         complaint("rate=100Mb rtt=100ms buffer=125kB"),
         "path: rate: \"100Mb\" is not a rate: unknown unit \"Mb\" (did you mean Mbit/s or MB/s?); \
@@ -63,7 +63,7 @@ fn an_unknown_unit_is_named_with_its_key() {
 }
 
 #[test]
-fn a_rate_of_zero_is_refused() {
+fn a_rate_of_zero_is_rejected() {
     assert_eq!(
         complaint("rate=0Mbit/s rtt=100ms buffer=125kB"),
         "path: rate=0Mbit/s: it must be 1kbit/s or more"
@@ -73,7 +73,7 @@ fn a_rate_of_zero_is_refused() {
 }
 
 #[test]
-fn a_buffer_below_one_packet_is_refused() {
+fn a_buffer_below_one_packet_is_rejected() {
     for buffer in ["1499B", "0B", "0pkt"] {
         let said = complaint(&format!("rate=1Mbit/s rtt=1ms buffer={buffer}"));
         assert!(said.contains(&format!("buffer={buffer}: ")), "{said}");
@@ -85,7 +85,7 @@ fn a_buffer_below_one_packet_is_refused() {
 }
 
 #[test]
-fn what_is_missing_is_named_with_an_example() {
+fn a_missing_key_is_named_with_an_example() {
     assert_eq!(complaint(""), "path: rate is missing; write it like rate=100Mbit/s");
     assert!(complaint("rate=1Mbit/s buffer=9kB").contains("rtt is missing"));
     assert!(complaint("rate=1Mbit/s rtt=1ms").contains("buffer is missing"));
@@ -93,7 +93,7 @@ fn what_is_missing_is_named_with_an_example() {
 }
 
 #[test]
-fn what_is_not_understood_is_named() {
+fn unknown_and_duplicate_keys_are_named() {
     let not_a_pair = PathError::NotAPair("fast".into());
     assert_eq!("fast".parse::<PathSpec>(), Err(not_a_pair));
     for key in ["speed", "up.rtt", "sideways.rate", "up.", "="] {
@@ -104,7 +104,7 @@ fn what_is_not_understood_is_named() {
 }
 
 #[test]
-fn a_slip_is_answered_with_the_word_that_is_one_letter_away() {
+fn a_typo_gets_a_did_you_mean_hint() {
     for (slip, meant) in [
         ("bufer=9kB", "buffer"),
         ("up.rte=1Mbit/s", "up.rate"),
@@ -124,7 +124,7 @@ fn a_slip_is_answered_with_the_word_that_is_one_letter_away() {
 }
 
 #[test]
-fn what_no_path_can_have_is_refused() {
+fn out_of_range_values_are_rejected() {
     let with = |words: &str| complaint(&format!("rate=1Mbit/s buffer=9kB {words}"));
     assert!(with("rtt=1ms loss=1").contains("nothing would pass"));
     assert!(with("rtt=1ms loss=1.5").contains("between 0 and 1"));
@@ -137,12 +137,12 @@ fn what_no_path_can_have_is_refused() {
 
 proptest! {
     #[test]
-    fn no_text_panics(text in "\\PC*") {
+    fn parsing_never_panics(text in "\\PC*") {
         let _ = text.parse::<PathSpec>();
     }
 
     #[test]
-    fn no_value_panics(
+    fn no_value_makes_the_parser_panic(
         key in "(up\\.|down\\.)?(rate|rtt|delay|buffer|loss|jitter|mtu|seed)",
         value in "[0-9.e+-]{0,25}(bit/s|Tbit/s|ms|h|B|TB|pkt|%)?",
     ) {
@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_printed_is_read_back(
+    fn a_printed_path_parses_back_unchanged(
         mbit in 1_u64..900, delay_ms in 0_u64..900, kb in 9_u64..900, loss in 0_u32..100,
         seed: u64,
     ) {
@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn every_named_path_is_a_path() {
+fn every_named_path_parses() {
     for path in NAMED_PATHS {
         let named: PathSpec = format!("@{}", path.name).parse().unwrap();
         assert_eq!(named, path.spec.parse().unwrap(), "{}", path.name);
@@ -173,7 +173,7 @@ fn every_named_path_is_a_path() {
 }
 
 #[test]
-fn keys_behind_a_name_take_the_place_of_its_own() {
+fn keys_after_a_named_path_override_its_values() {
     let written = "rate=2Mbit/s rtt=28ms up.buffer=12.5kB down.buffer=62.5kB loss=1%";
     for changed in ["@cable rate=2Mbit/s loss=1%", "@cable,rate=2Mbit/s, loss=1%"] {
         assert_eq!(changed.parse::<PathSpec>(), written.parse(), "{changed}");
@@ -183,7 +183,7 @@ fn keys_behind_a_name_take_the_place_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_its_key() {
+fn the_error_for_an_impossible_value_names_its_key() {
     for (words, key) in [
         ("policer=20Mbit/s policer_burst=100B", "policer_burst"),
         ("policer=1bit/s policer_burst=100kB", "policer"),
@@ -214,7 +214,7 @@ fn what_cannot_be_is_refused_with_its_key() {
 }
 
 #[test]
-fn commas_and_spaces_may_stand_between_keys() {
+fn commas_and_spaces_both_separate_keys() {
     let spaces: PathSpec = "rate=10Mbit/s rtt=20ms buffer=30kB".parse().unwrap();
     for text in ["rate=10Mbit/s,rtt=20ms,buffer=30kB", " rate=10Mbps, rtt=20msec , buffer=30kB,"] {
         assert_eq!(text.parse(), Ok(spaces.clone()), "{text}");
@@ -223,7 +223,7 @@ fn commas_and_spaces_may_stand_between_keys() {
 
 /// 10 Mbit/s x 20 ms = 25 kB, and 50 kB in the other direction, which has twice the rate.
 #[test]
-fn a_buffer_may_be_a_multiple_of_the_product_of_its_direction() {
+fn a_buffer_may_be_a_multiple_of_its_directions_bdp() {
     let path: PathSpec = "rate=10Mbit/s down.rate=20Mbit/s rtt=20ms buffer=1bdp".parse().unwrap();
     assert_eq!(path.up.buffer, Volume::Bytes(Bytes::new(25_000)));
     assert_eq!(path.down.buffer, Volume::Bytes(Bytes::new(50_000)));

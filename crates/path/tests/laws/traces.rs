@@ -22,7 +22,7 @@ fn follow(trace: &str, when: u64, sizes: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
+fn each_opportunity_carries_1504_bytes_and_the_trace_repeats() {
     assert_eq!(follow("1\n1\n5\n", 0, &[1504; 6]), [1, 1, 5, 6, 6, 10]);
     assert_eq!(follow("1\n1\n5\n", 0, &[752; 6]), [1, 1, 1, 1, 5, 5]);
     // 3008 bytes take both opportunities at 1 ms; 1505 bytes take the one at 5 ms and a byte of the one at 6.
@@ -30,7 +30,7 @@ fn each_opportunity_of_a_trace_carries_1504_bytes_and_the_trace_repeats() {
 }
 
 #[test]
-fn what_a_link_did_not_use_of_a_trace_is_lost() {
+fn unused_delivery_opportunities_are_lost() {
     // At 7 ms the opportunities of 6 ms are over; the next one is at 10.
     assert_eq!(follow("1\n1\n5\n", 7, &[1504, 1504]), [10, 11]);
     // The same is true a day later: 86,400,000 ms are 17,280,000 periods.
@@ -38,7 +38,7 @@ fn what_a_link_did_not_use_of_a_trace_is_lost() {
 }
 
 #[test]
-fn a_trace_that_is_none_is_refused_with_its_line() {
+fn an_invalid_trace_is_rejected_with_its_line() {
     let refused = |text| DeliveryTrace::parse(text).unwrap_err();
     assert_eq!(refused("1\nx\n"), TraceError::NotATime { line: 2, text: "x".into() });
     assert_eq!(refused("3\n2\n"), TraceError::Backwards(2));
@@ -57,7 +57,7 @@ fn a_trace_that_is_none_is_refused_with_its_line() {
 
 proptest! {
     #[test]
-    fn no_text_upsets_the_reading_of_a_trace(text in "[0-9 \n.-]{0,40}") {
+    fn parsing_never_panics_or_yields_a_zero_rate(text in "[0-9 \n.-]{0,40}") {
         if let Ok(trace) = DeliveryTrace::parse(&text) {
             prop_assert!(trace.mean_rate() > Rate::ZERO);
         }
@@ -107,7 +107,7 @@ proptest! {
     /// In a busy period, all packets up to any one leave exactly in the nanosecond in which the rate's integral since
     /// the start has reached their total size.
     #[test]
-    fn what_a_link_has_sent_is_the_integral_of_its_trace(
+    fn a_busy_link_sends_the_integral_of_its_trace(
         steps in steps(), arrivals in prop::collection::vec((0_u64..20_000, 40_u64..1500), 1..60),
     ) {
         let mut link: Link<Numbered, _> = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
@@ -138,7 +138,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_of_one_rate_is_a_link_of_that_rate(
+    fn a_constant_trace_equals_a_link_of_that_rate(
         kbit in 1_u64..10_000_000, arrivals in prop::collection::vec((0_u64..3000, 40_u64..1500), 1..60),
     ) {
         let run = |trace: Option<RateTrace>| {
@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_reads_back_as_itself(steps in steps(), opportunities in prop::collection::vec(0_u64..30, 1..20)) {
+    fn a_printed_trace_parses_back_unchanged(steps in steps(), opportunities in prop::collection::vec(0_u64..30, 1..20)) {
         let trace = Trace::Rates(rates(&steps));
         prop_assert_eq!(Trace::parse(&trace.to_string()), Ok(trace));
         let times = opportunities.iter().scan(1, |at, gap| { *at += gap; Some(*at) });
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn a_mean_between_two_times_is_the_integral_over_their_distance(
+    fn the_mean_rate_is_the_integral_divided_by_the_interval(
         steps in steps(), from in 0_u64..300_000_000, length in 1_u64..300_000_000,
     ) {
         let [start, end] = [from, from + length].map(Duration::from_nanos);
@@ -180,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn a_csv_of_rates_is_read_with_units_and_headings() {
+fn the_csv_parser_accepts_units_and_headings() {
     let read = |text: &str| Trace::parse(text).unwrap();
     let expected = read("0,8000000\n0.5,0\n1,2e6\n");
     // Times are relative to the first.
@@ -200,7 +200,7 @@ fn a_csv_of_rates_is_read_with_units_and_headings() {
 }
 
 #[test]
-fn what_an_outage_holds_leaves_behind_it() {
+fn packets_held_by_an_outage_leave_after_it() {
     let mut link = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
     // 1 ms at a byte per us, then 9 ms of outage, repeatedly.
     link.follow(rates(&[(1, 8000), (9, 0), (9, 0)]));

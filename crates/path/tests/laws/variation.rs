@@ -28,7 +28,7 @@ fn conforms(taken: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
 
 proptest! {
     #[test]
-    fn a_policer_admits_exactly_what_conforms(arrivals in arrivals(), depth in 1500_u64..6000) {
+    fn a_policer_admits_exactly_the_conforming_packets(arrivals in arrivals(), depth in 1500_u64..6000) {
         let mut policer = Policer::new(BYTE_PER_US, Bytes::new(depth));
         let (mut now, mut taken) = (0, Vec::new());
         for (gap, size) in arrivals {
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shaper_lets_packets_go_as_soon_as_they_conform(
+    fn a_shaper_releases_packets_as_soon_as_they_conform(
         arrivals in arrivals(),
         depth in 1500_u64..6000,
     ) {
@@ -71,7 +71,7 @@ proptest! {
     }
 
     #[test]
-    fn a_bucket_of_no_depth_is_a_link_of_constant_rate(
+    fn a_token_bucket_of_zero_depth_is_a_constant_rate_link(
         arrivals in arrivals(),
         rate in 1_000_000_u64..100_000_000,
     ) {
@@ -96,7 +96,7 @@ proptest! {
 }
 
 #[test]
-fn a_policer_drops_before_the_queue_and_says_so() {
+fn a_policer_drops_before_the_queue_and_reports_the_reason() {
     let policer = Some(PolicerSpec { rate: BYTE_PER_US, burst: Bytes::new(1500) });
     let mut direction = Direction::new(&DirectionSpec { policer, ..spec() }, Bytes::new(1500), 1);
     assert!(direction.handle_arrival(at_us(0), Numbered(0, 1500)).is_ok());
@@ -107,7 +107,7 @@ fn a_policer_drops_before_the_queue_and_says_so() {
 }
 
 #[test]
-fn bursts_of_loss_have_their_share_and_their_length() {
+fn bursty_loss_has_the_configured_share_and_burst_length() {
     let (share, run, packets) = (0.02, 8, 1_000_000);
     let mut loss = RandomLoss::in_bursts(Probability::new(share).unwrap(), run, 3);
     let fates: Vec<bool> = (0..packets).map(|_| loss.takes_next()).collect();
@@ -122,7 +122,7 @@ fn bursts_of_loss_have_their_share_and_their_length() {
 }
 
 #[test]
-fn a_run_of_one_over_what_comes_through_is_independent_loss() {
+fn bursts_of_mean_length_1_over_1_minus_p_equal_independent_loss() {
     // Independent losses of a half have runs of 1 / (1 - 0.5) = 2.
     let mut bursts = RandomLoss::in_bursts(Probability::new(0.5).unwrap(), 2, 9);
     let mut alone = RandomLoss::new(Probability::new(0.5).unwrap(), 9);
@@ -131,7 +131,7 @@ fn a_run_of_one_over_what_comes_through_is_independent_loss() {
 
 proptest! {
     #[test]
-    fn turns_let_packets_go_at_their_multiples_only(
+    fn packets_leave_only_at_multiples_of_the_aggregation_interval(
         gaps in prop::collection::vec(0u64..5000, 1..100),
         turn in 1u64..4000,
     ) {
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn a_line_that_reorders_delays_by_no_more_than_it_says(
+    fn reordering_never_delays_beyond_the_configured_maximum(
         gaps in prop::collection::vec(0u64..2000, 1..100),
         jitter in 0u64..3000,
         by in 1u64..3000,
@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn held_back_packets_are_overtaken_by_those_within_the_time() {
+fn a_delayed_packet_is_overtaken_by_packets_within_its_delay() {
     // Each packet is held back with probability 1/2, by 1 ms; packets leave the link every 120 us. A packet that is held
     // back is overtaken by up to 8 others.
     let half = Probability::new(0.5).unwrap();
@@ -202,7 +202,7 @@ fn held_back_packets_are_overtaken_by_those_within_the_time() {
 }
 
 #[test]
-fn a_direction_changes_its_rate_and_its_delay_when_told() {
+fn a_direction_applies_rate_and_delay_changes_on_time() {
     let mut direction = Direction::new(&spec(), Bytes::new(1500), 1);
     let at = Duration::from_millis(1);
     let change = |rate, delay| Change { at, rate, delay };

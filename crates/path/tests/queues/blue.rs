@@ -32,7 +32,7 @@ fn overflows_raise_the_probability_once_per_freeze_time() {
 }
 
 #[test]
-fn an_idle_link_lowers_it_once_per_freeze_time() {
+fn an_idle_link_lowers_the_probability_once_per_freeze_time() {
     let mut blue = blue(BlueConfig::default());
     overflow(&mut blue, 150);
     while blue.dequeue(at(160), &mut |_| {}).is_some() {}
@@ -42,7 +42,7 @@ fn an_idle_link_lowers_it_once_per_freeze_time() {
 }
 
 #[test]
-fn a_link_kept_a_little_overloaded_ends_at_the_probability_that_removes_the_overload() {
+fn a_slight_overload_settles_at_the_drop_probability_that_removes_it() {
     // 8 Mbit/s are a packet per ms; one arrives every 0.95 ms, so 5 % are too many.
     let mut link = Link::new(Rate::from_mbit_per_second(8), blue(BlueConfig::default()));
     let mut refused = 0;
@@ -58,7 +58,7 @@ fn a_link_kept_a_little_overloaded_ends_at_the_probability_that_removes_the_over
 }
 
 #[test]
-fn a_packet_that_supports_ecn_is_marked_and_never_dropped_early() {
+fn an_ecn_capable_packet_is_marked_and_never_dropped_early() {
     let mut blue = blue(BlueConfig { ecn: true, increment: 1.0, ..BlueConfig::default() });
     overflow(&mut blue, 150);
     while blue.dequeue(at(160), &mut |_| {}).is_some() {}

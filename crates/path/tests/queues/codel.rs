@@ -34,7 +34,7 @@ fn drops_follow_the_control_law() {
 }
 
 #[test]
-fn a_queue_that_stays_below_target_is_left_alone() {
+fn a_queue_below_target_causes_no_drops() {
     let mut codel = codel(CodelConfig::default());
     for millis in 0..1000 {
         for number in 0..4 {
@@ -47,7 +47,7 @@ fn a_queue_that_stays_below_target_is_left_alone() {
 }
 
 #[test]
-fn a_burst_shorter_than_an_interval_is_left_alone() {
+fn a_burst_shorter_than_the_interval_causes_no_drops() {
     let mut codel = codel(CodelConfig::default());
     for number in 0..90 {
         codel.enqueue(at(0), packet(number), PACKET, PACKET).unwrap();
@@ -67,7 +67,7 @@ fn the_last_packet_is_never_dropped_however_long_it_waited() {
 }
 
 #[test]
-fn a_queue_that_comes_back_soon_is_met_with_the_rate_that_worked() {
+fn a_queue_that_returns_soon_resumes_the_previous_drop_rate() {
     // There are five drops (105 ... 384) since count was 1, then the queue empties. It stands again within 16 intervals,
     // so count starts at 5 - 1 = 4. After the first drop at 500 + 105, the next follows in 100 / sqrt(4) = 50 ms, the
     // one after in 100 / sqrt(5) = 44.7 ms, at 699.7.
@@ -102,7 +102,7 @@ fn marking_replaces_dropping_one_for_one() {
 }
 
 #[test]
-fn the_limit_holds_the_packet_in_service_too() {
+fn the_limit_includes_the_packet_in_service() {
     let mut codel = Codel::new(Volume::Packets(3), CodelConfig::default());
     assert!(codel.enqueue(at(0), packet(0), PACKET, PACKET).is_ok());
     assert!(codel.enqueue(at(0), packet(1), PACKET, PACKET).is_ok());
@@ -189,7 +189,7 @@ proptest! {
     /// Packets of 1 ms arrive at up to three times the link's rate, in phases, for a minute. Each packet is dropped, or
     /// sent, when the pseudocode drops or sends it.
     #[test]
-    fn every_packet_fares_as_in_the_rfcs_pseudo_code(
+    fn every_packet_is_handled_as_in_the_rfcs_pseudocode(
         phases in prop::collection::vec((0.2..3.0_f64, 100_usize..8000), 1..10), seed: u64,
     ) {
         let (mut ours, mut rfc) = (codel(CodelConfig::default()), PseudoCode::default());

@@ -27,7 +27,7 @@ fn all() -> Vec<Discipline<Numbered>> {
 
 proptest! {
     #[test]
-    fn a_link_behind_it_conserves_packets_and_keeps_to_its_limit(
+    fn every_discipline_conserves_packets_and_respects_its_limit(
         arrivals in prop::collection::vec((0u64..3_000, 40u64..1500, 0u64..4), 1..400),
     ) {
         for queue in all() {
@@ -57,7 +57,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_and_packets_agree_with_what_went_in_and_out(
+    fn byte_and_packet_counts_match_arrivals_and_departures(
         steps in prop::collection::vec((any::<bool>(), 40u64..1500, 0u64..4), 1..400),
     ) {
         for mut queue in all() {

@@ -20,7 +20,7 @@ fn pop(fq: &mut FqCodel<Numbered>, millis: u64) -> Option<Numbered> {
 }
 
 #[test]
-fn flows_share_the_link_in_bytes_whatever_their_packets_measure() {
+fn flows_share_the_link_by_bytes_regardless_of_packet_size() {
     let mut fq = fq(10_000);
     for number in 0..600 {
         push(&mut fq, 0, of(1, number, 1500)).unwrap();
@@ -65,7 +65,7 @@ fn packets_of_a_flow_stay_in_order() {
 }
 
 #[test]
-fn an_overflow_costs_the_longest_queue_its_head() {
+fn an_overflow_drops_the_head_of_the_longest_queue() {
     let mut fq = fq(101);
     for number in 0..100 {
         push(&mut fq, 0, of(1, number, 1000)).unwrap();
@@ -78,7 +78,7 @@ fn an_overflow_costs_the_longest_queue_its_head() {
 }
 
 #[test]
-fn a_standing_queue_of_one_flow_does_not_cost_another_flow_anything() {
+fn a_standing_queue_of_one_flow_does_not_affect_another_flow() {
     let mut fq = fq(100_000);
     for number in 0..20_000 {
         push(&mut fq, 0, of(1, number, 1000)).unwrap();

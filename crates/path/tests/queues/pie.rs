@@ -35,7 +35,7 @@ fn overload(gap: Duration, from: Time, until: Time) -> Overload {
 }
 
 #[test]
-fn what_does_not_yield_is_held_at_the_target() {
+fn unresponsive_traffic_is_held_at_the_target_delay() {
     // 2000 packets/s for 1000: half must be dropped. The integral part of the controller leaves no steady-state error,
     // so the mean delay is the target of 15 ms.
     let seen = overload(Duration::from_micros(500), at(40_000), at(80_000));
@@ -46,7 +46,7 @@ fn what_does_not_yield_is_held_at_the_target() {
 }
 
 #[test]
-fn a_queue_below_half_the_target_is_left_alone() {
+fn a_queue_below_half_the_target_causes_no_drops() {
     let mut pie = pie(PieConfig::new(PACKET));
     for millis in (0..5000).step_by(7) {
         for number in 0..7 {
@@ -61,7 +61,7 @@ fn a_queue_below_half_the_target_is_left_alone() {
 }
 
 #[test]
-fn a_burst_shorter_than_its_allowance_passes() {
+fn a_burst_within_the_burst_allowance_passes() {
     // 149 ms of packets arrive at once at an empty queue, and more follow: nothing is dropped until 150 ms have passed.
     let mut pie = pie(PieConfig::new(PACKET));
     for number in 0..140 {
@@ -74,7 +74,7 @@ fn a_burst_shorter_than_its_allowance_passes() {
 }
 
 #[test]
-fn the_probability_moves_by_the_control_law() {
+fn the_drop_probability_follows_the_control_law() {
     // A packet that waited for 115 ms is served at 115 ms, and another follows. The update at 120 ms adds (alpha (115 -
     // 15) ms + beta 115 ms) / 2048 while the probability is below 1e-6.
     let mut pie = pie(PieConfig::new(PACKET));
@@ -92,7 +92,7 @@ fn the_probability_moves_by_the_control_law() {
 }
 
 #[test]
-fn a_packet_that_supports_ecn_is_marked_while_the_probability_is_low() {
+fn an_ecn_capable_packet_is_marked_while_the_probability_is_low() {
     let config = PieConfig { marks_up_to: 0.1, ..PieConfig::new(PACKET) };
     let mut link = Link::new(Rate::from_mbit_per_second(8), pie(config));
     let (mut marked, mut dropped) = (0, 0);

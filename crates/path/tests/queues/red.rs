@@ -16,7 +16,7 @@ fn push(red: &mut Red<Numbered>, number: u64) -> Result<(), Numbered> {
 }
 
 #[test]
-fn the_average_follows_the_queue_by_its_weight() {
+fn the_average_is_a_weighted_moving_average_of_the_queue() {
     // w_q = 0.5, queue lengths on arrival 0, 1, 2, 3: averages 0, 0.5, 1.25, 2.125.
     let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
     let mut averages = Vec::new();
@@ -28,7 +28,7 @@ fn the_average_follows_the_queue_by_its_weight() {
 }
 
 #[test]
-fn an_idle_link_lets_the_average_decay_as_if_packets_had_found_it_empty() {
+fn the_average_decays_while_idle_as_if_packets_found_an_empty_queue() {
     // Average 2.125 as above, then drained. After 3 ms idle at 1 ms per packet, (1 - 0.5)^3 of it
     // is left; then the arrival's own sample of zero halves it: 2.125 / 16.
     let mut red = Red::new(RedConfig { weight: 0.5, ..config() }, 1);
@@ -73,7 +73,7 @@ fn the_drop_probability_rises_linearly_between_the_thresholds() {
 }
 
 #[test]
-fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability() {
+fn gaps_between_early_drops_never_exceed_the_inverse_probability() {
     // p_b = 0.05 at 10: at the latest, the 20th packet after a drop is dropped.
     let mut red = Red::new(RedConfig { weight: 1.0, ..config() }, 3);
     let mut number = 0;
@@ -94,7 +94,7 @@ fn early_drops_are_spread_and_never_further_apart_than_the_inverse_probability()
 }
 
 #[test]
-fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
+fn gentle_red_rises_from_max_p_to_one_and_original_red_jumps() {
     // At 22, between 15 and 30, gentle RED has p_b = 0.1 + 0.9 * 7 / 15 = 0.52. A packet is dropped
     // at once with 0.52, otherwise the next one is certainly dropped (0.52 / 0.48 > 1). The mean
     // gap is 0.52 + 0.48 * 2 = 1.48.
@@ -110,7 +110,7 @@ fn gentle_rises_from_max_p_to_one_and_the_original_jumps() {
 }
 
 #[test]
-fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
+fn in_byte_mode_the_drop_probability_scales_with_packet_size() {
     // The queue is held at 10 kB, with thresholds of 5 and 15 kB: p_b = 0.05 for 1000 bytes, 0.002
     // for 40.
     let config = RedConfig {
@@ -141,7 +141,7 @@ fn in_bytes_a_small_packet_is_dropped_in_proportion_to_its_size() {
 }
 
 #[test]
-fn a_packet_that_can_be_marked_is_marked_instead_of_dropped_early() {
+fn an_ecn_capable_packet_is_marked_instead_of_dropped_early() {
     // Held at 12 of 5..15, the expected share is about 0.13 (p_b = 0.07, mean gap 7.6).
     let mut red = Red::new(RedConfig { weight: 1.0, ecn: true, ..config() }, 7);
     let mut marked = 0;

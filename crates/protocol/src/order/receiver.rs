@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_orderly_transfer_passes() {
+    fn an_orderly_transfer_is_accepted() {
         let mut order = accepted();
         tell(&mut order, &entries(vec![EntryKind::Directory, EntryKind::Stream])).unwrap();
         let piece = PieceHeader { entry: 1, piece: 0, hash: [0; 32], length: 2 };
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_refers_to_an_entry_before_it() {
+    fn a_hard_link_may_refer_only_to_an_earlier_entry() {
         let link = |to| EntryKind::HardLink { to };
         assert!(tell(&mut accepted(), &entries(vec![link(0)])).is_err());
         assert!(tell(&mut accepted(), &entries(vec![EntryKind::Stream, link(0)])).is_ok());
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn early_content_comes_only_where_it_was_asked_for_and_within_its_bound() {
+    fn early_content_is_accepted_only_on_request_and_within_limits() {
         let asked = |bytes, listed: usize| {
             let mut order = ReceiverOrder::taking_early(bytes);
             say(&mut order, offer()).unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_ends_once_and_with_the_right_number() {
+    fn the_list_ends_once_with_the_right_count() {
         let mut order = accepted();
         let listed = |entries| Record::Listed { entries, files: 0, bytes: 0, left_out: 0 };
         assert!(say(&mut order, Message::End).is_err());
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_comes_in_place_of_an_offer() {
+    fn a_refusal_replaces_the_offer() {
         let refuse = || Message::Refuse { reason: "it has begun".into() };
         let mut order = ReceiverOrder::default();
         let frame = refuse().to_frame().split_off(FRAME_HEADER_BYTES);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_before_the_offer_is_accepted() {
+    fn messages_before_acceptance_of_the_offer_are_rejected() {
         let mut order = ReceiverOrder::default();
         assert!(order.handle(FramePart::Content(b"a")).is_err());
         assert!(say(&mut order, Message::End).is_err());
@@ -346,7 +346,7 @@ mod tests {
         /// Regardless of a hostile sender's messages and their order, the end is accepted only after a complete
         /// list, and nothing is accepted before the offer is.
         #[test]
-        fn no_order_of_messages_ends_a_transfer_that_was_not_listed(
+        fn no_message_order_ends_a_transfer_without_a_complete_list(
             steps in proptest::collection::vec(0u8..7, 0..40),
         ) {
             let (mut order, mut listed, mut sent, mut is_accepted) =

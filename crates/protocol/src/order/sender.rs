@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_answers_no_more_than_was_listed() {
+    fn a_receiver_may_answer_only_listed_entries() {
         let mut order = SenderOrder::default();
         let accept = Message::Refuse { reason: PeerText::default() }.to_frame();
         order.handle(FramePart::Message(part(accept))).unwrap();
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_deleted_files_come_after_the_end_alone() {
+    fn deleted_names_are_accepted_only_after_the_end() {
         let mut order = SenderOrder::default();
         let deleted = |order: &mut SenderOrder| {
             let record = Record::Deleted { names: vec!["old".into()], failures: vec![] };

@@ -154,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_is_opened(packet in packet(), size in 0u64..1500) {
+        fn a_sealed_packet_can_be_opened(packet in packet(), size in 0u64..1500) {
             let datagram = authenticator(1).close(&packet, Bytes::new(size));
             prop_assert_eq!(datagram.len(), (size as usize).max(MIN_PACKET_BYTES));
             let opened = authenticator(1).open(&datagram).unwrap();
@@ -167,7 +167,7 @@ mod tests {
         }
 
         #[test]
-        fn every_field_of_a_report_arrives(
+        fn every_report_field_survives_encoding(
             report in report(), numbers in any::<[u32; 2]>(), held in any::<u32>(),
         ) {
             let ([probe, sequence], held) = (numbers, Duration::from_micros(held.into()));
@@ -205,27 +205,27 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_bit_is_noticed(packet in packet(), bit in 0usize..72 * 8) {
+        fn a_flipped_bit_is_detected(packet in packet(), bit in 0usize..72 * 8) {
             let mut datagram = authenticator(1).close(&packet, Bytes::new(72));
             datagram[bit / 8] ^= 1 << (bit % 8);
             prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
 
         #[test]
-        fn another_connections_packets_are_not_opened(packet in packet()) {
+        fn packets_of_another_connection_are_rejected(packet in packet()) {
             let datagram = authenticator(2).close(&packet, Bytes::new(72));
             prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
 
         #[test]
-        fn garbage_is_not_opened(datagram in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn garbage_is_rejected(datagram in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert_eq!(authenticator(1).open(&datagram), None);
         }
     }
 
     /// 100 bytes on the wire contain 72 bytes of payload over IPv4 and 52 over IPv6.
     #[test]
-    fn an_answer_fits_into_a_probe_over_either_ip() {
+    fn an_answer_fits_into_a_probe_over_ipv4_and_ipv6() {
         const { assert!(MIN_PACKET_BYTES <= 52) };
     }
 }

@@ -72,7 +72,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn each_code_is_a_number_of_its_own_larger_than_the_one_before() {
+    fn codes_decode_to_strictly_increasing_numbers() {
         for code in 1..TWO_BYTES.none() {
             assert!(TWO_BYTES.decode(code) > TWO_BYTES.decode(code - 1), "{code}");
             assert_eq!(TWO_BYTES.encode(TWO_BYTES.decode(code)), code);
@@ -81,7 +81,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_is_rounded_down_by_less_than_its_last_bit(
+        fn encoding_rounds_down_by_less_than_the_last_bit(
             n in any::<u64>(), shift in 0u32..64, long: bool,
         ) {
             let (format, n) = (if long { THREE_BYTES } else { TWO_BYTES }, n >> shift);

@@ -43,7 +43,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_asked_for_trains_keep_to_their_share(
+        fn no_sequence_of_requests_exceeds_the_train_budget(
             asked in proptest::collection::vec(any::<[u16; 2]>(), 0..500), acked in 0u64..1_000_000_000,
         ) {
             let mut budget = TrainBudget::default();
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_that_was_too_much_leaves_room_for_a_shorter_one() {
+    fn a_rejected_train_leaves_budget_for_a_shorter_one() {
         let mut budget = TrainBudget::default();
         assert!(!budget.take(513, 100, Bytes::ZERO) && !budget.take(1, 9217, Bytes::ZERO));
         assert!(budget.take(400, 9216, Bytes::ZERO), "3.7 MB");

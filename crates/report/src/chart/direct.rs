@@ -99,12 +99,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_have_room_stay_where_they_are() {
+    fn names_with_enough_space_stay_in_place() {
         assert_eq!(apart(&[0.0, 20.0, 40.0]), [0.0, 20.0, 40.0]);
     }
 
     #[test]
-    fn names_at_one_place_are_spread_around_it_and_keep_their_order() {
+    fn coinciding_names_spread_around_their_position_in_order() {
         let places = apart(&[10.0, 10.0, 10.0, 100.0]);
         let due = [10.0 - LINE_HEIGHT, 10.0, 10.0 + LINE_HEIGHT, 100.0];
         assert!(places.iter().zip(due).all(|(a, b)| (a - b).abs() < 1e-9), "{places:?}");

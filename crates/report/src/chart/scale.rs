@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_logarithmic_scale_from_zero_is_straight() {
+    fn a_logarithmic_scale_from_zero_falls_back_to_linear() {
         assert_eq!(PlotScale::new((0.0, 10.0), (0.0, 100.0), true).at(5.0), 50.0);
     }
 }

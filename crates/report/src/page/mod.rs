@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_in_a_table_may_be_broken_and_numbers_may_not() {
+    fn table_sentences_may_wrap_and_numbers_may_not() {
         let mut table = Table::new("", &["", "value", "how"]);
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         table.rows = vec![
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn four_columns_fit_a_phone_unless_one_has_sentences() {
+    fn a_four_column_table_stacks_on_a_phone_only_with_sentences() {
         let table = |how: &str| {
             let mut table = Table::new("", &["", "value", "bounds", "how"]);
             table.rows.push(["rate", "9", "8 to 10", how].map(str::to_owned).to_vec());
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn names_begin_at_the_left_and_numbers_end_at_the_right() {
+    fn names_are_left_aligned_and_numbers_right_aligned() {
         let mut table = Table::new("", &["buffer", "sizing", "rate"]);
         let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
         table.rows = vec![row(["100pkt", "sobas", "9.5"]), row(["200pkt", "kernel", "–"])];

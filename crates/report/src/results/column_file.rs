@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_of_a_column_is_that_of_the_scenario() {
+    fn column_names_map_back_to_scenario_keys() {
         for key in [
             "path.buffer",
             "path.access_rate",

@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_that_only_grow_are_one_moment() {
+    fn consecutive_raises_of_a_limit_are_one_moment() {
         let row = |t_s, event: &str, window: Option<f64>| SeriesRow {
             t_s,
             event: Some(event.to_owned()),
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_for_the_first_byte_does_not_count_and_a_stall_does() {
+    fn mean_goodput_excludes_the_first_byte_wait_and_includes_stalls() {
         let at = |(t_s, mbit): (f64, f64)| SeriesRow {
             t_s,
             goodput_bps: Some(mbit * 1e6),

@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_ratios_are_told_from_equal_differences() {
+    fn geometric_values_are_distinguished_from_arithmetic_ones() {
         let across = |values: &[f64]| {
             let points: Vec<(f64, f64)> = values.iter().map(|x| (*x, 0.0)).collect();
             in_equal_ratios(points.iter())

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_that_lie_close_are_told_apart() {
+    fn tick_labels_are_short_and_distinct() {
         assert_eq!(tick_words(&[0.0, 20.0, 40.0]), ["0", "20", "40"]);
         assert_eq!(tick_words(&[19.305, 19.3055, 19.306]), ["19.305", "19.3055", "19.306"]);
         assert_eq!(tick_words(&[-0.0]), ["0"]);

@@ -62,7 +62,7 @@ mod subscript_tests {
     use super::*;
 
     #[test]
-    fn symbols_are_set_and_names_are_not() {
+    fn subscripts_are_set_in_symbols_but_not_in_names() {
         let set = |text| subscripts(text, |base, below| format!("{base}[{below}]"));
         assert_eq!(set("C T_m + B, W_c"), "C T[m] + B, W[c]");
         assert_eq!(set("tcp_rmem goodput_bps a_"), "tcp_rmem goodput_bps a_");
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_breaks_neither_the_page_nor_its_direction() {
+    fn escaping_neutralises_markup_control_characters_and_bidi_overrides() {
         let name = "<b>\u{1b}[2J\u{202e}\"&\n";
         assert_eq!(escape(name), "&lt;b&gt;\u{fffd}[2J\u{fffd}&quot;&amp;\n");
     }

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_inside() {
+    fn ticks_are_round_numbers_inside_the_domain() {
         // 100 / 5 = 20 apart.
         let scale = LinearScale::new((0.0, 100.0), (0.0, 1.0));
         assert_eq!(scale.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);

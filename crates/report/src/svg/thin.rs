@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_peak_among_thousands_survives() {
+    fn thinning_keeps_a_single_peak() {
         let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), 1.0)).collect();
         points[5_432].1 = 9.0;
         let thinned = thin(&points, &LinearScale::new((0.0, 10_000.0), (0.0, 100.0)));
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_stay_as_they_are() {
+    fn few_points_are_not_thinned() {
         let points = [(0.0, 1.0), (5.0, 3.0), (10.0, 2.0)];
         assert_eq!(thin(&points, &LinearScale::new((0.0, 10.0), (0.0, 100.0))), points);
     }

@@ -159,14 +159,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_of_distributions_have_a_version() {
+    fn distribution_kernel_releases_are_parsed() {
         assert_eq!(version("6.18.44-fc-v669").ok(), Some((6, 18)));
         assert_eq!(version("5.15.0-105-generic").ok(), Some((5, 15)));
         assert!(version("").is_err() && version("next").is_err());
     }
 
     #[test]
-    fn expected_windows_and_rates_by_hand() {
+    fn expected_windows_and_rates_match_a_manual_calculation() {
         let expected = |era| Expectation::of(Bytes::new(50_000), era, Bytes::MAX).unwrap();
         // The blog's kernel: 75 % of 100 kB, 75 kB per 10 ms = 60 Mbit/s.
         let then = expected(Era::ThreeQuarters);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn no_window_makes_more_than_the_links_goodput() {
+    fn the_expected_rate_never_exceeds_the_link() {
         let wide = Expectation::of(Bytes::new(125_000), Era::Ratio, Bytes::MAX).unwrap();
         // 250 kB of memory: a window of 125,000 B in the handshake, which selects a scale of log2 - 15 = 1, so at most 65,535 *
         // 2, although 160/256 would give 156,250; 104.9 Mbit/s by the formula.

@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_counts_beyond_five_per_cent_and_two_standard_errors() {
+    fn a_difference_is_notable_beyond_5_percent_and_two_standard_errors() {
         // Means 10 and 9, each with a standard error of 0.1 or 2.
         assert!(is_notable(&[8.9, 9.1], &[9.9, 10.1], false));
         assert!(!is_notable(&[7.0, 11.0], &[8.0, 12.0], false));

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_is_a_scenario_in_which_those_under_test_are_as_asked_and_others_are_not() {
+    fn every_case_applies_the_sizing_only_to_the_tested_flows() {
         for test in &MATRIX {
             for case in test.cases {
                 for variant in &VARIANTS {
@@ -198,7 +198,7 @@ mod tests {
 
     /// Two seconds, plus 37 ms for each earlier run.
     #[test]
-    fn each_run_starts_the_flow_under_test_at_another_moment_and_has_another_seed() {
+    fn each_run_has_its_own_seed_and_start_of_the_tested_flow() {
         let test = MATRIX.iter().find(|test| test.name == "coexist").expect("it is there");
         let run = |run| test.cases[0].scenario(test, &VARIANTS[0], None, run).expect("a scenario");
         let (first, third) = (run(0), run(2));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_the_published_multiples_of_the_bandwidth_delay_product() {
+    fn buffers_are_the_published_multiples_of_the_bdp() {
         // nsperf: int(bw * rtt / (1514 * 8) * bdp_of_buf).
         let of = |mbit: f64, ms: f64, bdp: f64| (mbit * ms * 1e3 / (1514.0 * 8.0) * bdp) as u64;
         let buffer = |test: &MatrixTest, case: &MatrixCase| {

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_stands_for_two_figures() {
+    fn no_name_or_alias_is_used_twice() {
         let mut names: Vec<&str> = catalogue()
             .flat_map(|entry| [entry.name].into_iter().chain(entry.aliases.iter().copied()))
             .collect();
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn short_names_papers_and_all_find_their_figures_once() {
+    fn short_names_papers_and_all_select_each_figure_once() {
         assert_eq!(named(&["fig3", "bdp-fig3"]), Ok(vec!["bdp-fig3"]));
         assert!(named(&["drs"]).unwrap().iter().all(|name| name.starts_with("drs-")));
         assert_eq!(named(&["all", "fig3"]).unwrap().len(), catalogue().count());
     }
 
     #[test]
-    fn an_unknown_figure_is_answered_with_the_nearest_and_the_list() {
+    fn the_error_for_an_unknown_figure_suggests_the_nearest_and_lists_all() {
         let error = named(&["bdp-figg3"]).unwrap_err();
         assert!(error.contains("did you mean bdp-fig3?"), "{error}");
         assert!(error.contains("heffner-fig4"), "{error}");

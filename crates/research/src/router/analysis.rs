@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_measurements_give_their_parameters_back() {
+    fn exact_measurements_recover_their_parameters() {
         // 50 Mbit/s: 240 us per packet; f = 0.4 up to 400 packets, constant delay beyond.
         let scenario = TABLE_1[3].scenario().unwrap();
         let points: Vec<BufferMeasured> = [2, 10, 20, 50, 100, 200, 400, 800, 1600]
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_equals_is_the_smallest_and_those_within_the_error_are_tied() {
+    fn the_smallest_best_buffer_wins_and_those_within_the_error_tie() {
         let flat = [(2, 50.0), (4, 99.0), (8, 100.0), (16, 100.0), (32, 98.0), (64, 90.0)];
         let all: Vec<BufferMeasured> = flat.map(|(b, bps)| measured(b, 0.1, 0.0, bps)).to_vec();
         // Two standard errors of sqrt(1 + 1) are 2.83: 98 is tied, 90 is not.

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_that_agree_leave_no_doubt_and_others_do() {
+    fn the_interval_is_narrow_only_if_the_seeds_agree() {
         let scenario = POWER_LAW.scenario().unwrap();
         let at = |spread: f64| -> Vec<BufferMeasured> {
             let buffers = [10u64, 20, 50, 100, 200, 400];

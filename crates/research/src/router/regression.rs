@@ -405,7 +405,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_coefficients_in_theory_are_those_of_the_table() {
+    fn the_coefficients_in_theory_match_the_table() {
         let regression = Regression::embedded().unwrap();
         let coefficients = regression.coefficients();
         for link in &regression.links {
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_of_the_table_is_outside_of_the_range() {
+    fn no_table_link_is_outside_the_range() {
         for link in Regression::embedded().unwrap().links {
             let outside: Vec<_> = link.traffic.outside();
             assert!(outside.is_empty(), "{outside:?}");
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn the_advised_buffer_is_good_on_links_that_the_regression_has_not_seen() {
+    fn the_advised_buffer_is_good_on_unseen_links() {
         let regression = Regression::embedded().unwrap();
         let left_out = regression.left_out();
         let shares = |favour, of: ThroughputOf| -> Sorted {
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_undoes_its_matrix() {
+    fn regular_matrices_are_inverted_and_singular_ones_rejected() {
         // [[2, 1], [1, 1]]: determinant 1, inverse [[1, -1], [-1, 2]].
         let found = inverse(vec![vec![2.0, 1.0], vec![1.0, 1.0]]).unwrap();
         let expected = [[1.0, -1.0], [-1.0, 2.0]];
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn leaving_a_link_out_is_what_regressing_without_it_gives() {
+    fn leave_one_out_equals_a_regression_without_that_link() {
         let all: Vec<&str> = TABLE.split_inclusive('\n').collect();
         let first = all[1].split(',').next().unwrap();
         let without: String =

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_testbeds_mean_round_trip_is_harmonic() {
+    fn the_testbeds_mean_rtt_is_harmonic() {
         // 4 / (1/30 + 1/50 + 1/120 + 1/140) = 58.13 ms; with 60 ms more each, 4 / (1/90 + 1/110 +
         // 1/180 + 1/200) = 130.05.
         let scenario = TESTBED[2].scenario().unwrap();

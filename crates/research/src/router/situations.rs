@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_situation_survives_being_written_and_read() {
+    fn a_situation_round_trips_through_csv() {
         let mut random = Random::new(7);
         let link = drawn(&mut random).unwrap();
         // The table contains whole microseconds, and three decimals of the tail index.
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_named() {
+    fn the_error_for_an_invalid_line_names_its_number() {
         let told = parse(&format!("{COLUMNS}1,2,3\n")).unwrap_err().to_string();
         assert!(told.contains("line 2") && told.contains("3 fields"), "{told}");
     }

@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heavy_load_is_counted_span_by_span() {
+    fn heavy_load_is_the_share_of_loaded_spans() {
         // Ten intervals of 0.1 s; spans of 0.2 s have means 1, 0.9, 0.5, 1, 0.96.
         let loads = [1.0, 1.0, 0.8, 1.0, 0.0, 1.0, 1.0, 1.0, 0.96, 0.96];
         assert!((heavy(&loads, 0.2, 0.95) - 0.6).abs() < 1e-12);

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_broke_nothing_is_found() {
+    fn intact_assumptions_give_no_findings() {
         let both = [outcome("sim", 50_000, 0.0), outcome("lab", 50_100, 0.0)];
         assert_eq!(assumptions(&scenario(&[]), &both), [""; 0]);
     }
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_s_share_is_told() {
+    fn the_finding_states_the_header_share() {
         let both = [outcome("sim", 50_000, 0.0), outcome("lab", 50_000, 0.0)];
         let found = findings(&scenario(&["tcp.header=0B"]), &both);
         // 948 / 1000 - 1 = -5.2 %.

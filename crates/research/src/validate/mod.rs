@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_between_the_largest_and_the_smallest_that_are_known() {
+    fn a_gap_spans_the_smallest_to_the_largest_known_value() {
         let gap = quantity(&[Some(10.0), None, Some(11.0), Some(12.5)]).gap();
         assert_eq!(gap, Some(0.25));
         assert_eq!(quantity(&[Some(10.0), None]).gap(), None);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_judgement_follows_from_the_rows_and_names_the_worst() {
+    fn the_summary_follows_from_the_rows_and_names_the_worst() {
         let of = |rows: &[ComparedQuantity]| {
             let engines = vec!["sim".into(), "lab".into()];
             let (scenario, rows, findings) = (String::new(), rows.to_vec(), Vec::new());

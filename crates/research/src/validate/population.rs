@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_of_the_simulators_median() {
+    fn a_difference_is_relative_to_the_simulators_median() {
         let runs = [values(8.0, 1.0), values(9.0, 5.0), values(12.0, 9.0)];
         let pair = pair(values(10.0, 2.0), &runs);
         assert!((pair.difference(ComparedValue::Goodput) - 0.1).abs() < 1e-12);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_what_the_simulators_own_runs_span() {
+    fn chance_is_the_range_of_the_simulators_runs() {
         let runs = [values(8.0, 0.0), values(12.0, 0.0)];
         assert!(pair(values(10.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
         assert!(!pair(values(7.0, 0.0), &runs).is_chance(ComparedValue::Goodput));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_does_not_repeat_itself_explains_a_difference() {
+    fn kernel_variation_between_repetitions_explains_a_difference() {
         let mut pair = pair(values(5.0, 0.0), &[values(9.0, 0.0)]);
         assert!(pair.is_to_be_explained());
         assert!(!pair.is_kernels_chance(ComparedValue::Goodput));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_are_of_the_median_and_of_nine_in_ten() {
+    fn agreement_is_bounded_at_the_median_and_the_90th_percentile() {
         let off = |percent: f64| pair(values(100.0, 0.0), &[values(100.0 + percent, 0.0)]);
         let pairs: Vec<EnginePair> = (0..=10).map(|i| off(f64::from(i))).collect();
         let agreement = Agreement::of(&pairs).expect("there are pairs");

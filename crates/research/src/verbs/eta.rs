@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_shrinks_with_time_and_follows_the_speed_of_the_machine() {
+    fn the_remaining_time_shrinks_and_follows_the_machines_speed() {
         let mut eta = eta(&[10, 20, 30]);
         assert_eq!(eta.left(at(0)), Duration::from_secs(60));
         assert_eq!(eta.left(at(4)), Duration::from_secs(56));
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_known_from_before_tells_nothing_about_speed() {
+    fn cached_parts_do_not_affect_the_speed_estimate() {
         let mut eta = eta(&[100, 20]);
         eta.handle_done(at(1));
         assert_eq!(eta.left(at(1)), Duration::from_secs(20));
     }
 
     #[test]
-    fn a_part_that_takes_longer_than_usual_leaves_the_others() {
+    fn an_overdue_part_leaves_the_time_of_the_others() {
         let mut eta = eta(&[10, 20]);
         assert_eq!(eta.left(at(500)), Duration::from_secs(20));
         eta.handle_done(at(500));

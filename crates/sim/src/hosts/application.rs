@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_takes_its_rate_and_nothing_in_a_pause() {
+    fn a_reader_reads_at_its_rate_and_not_during_a_pause() {
         // 1000 bytes every 10 ms, and none from 50 ms to 150 ms.
         let text = "rate=800kbit/s,pause=50ms+100ms";
         let mut reader = reader(text, 100);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_without_a_rate_takes_all_when_its_pause_ends() {
+    fn a_reader_without_a_rate_reads_everything_after_its_pause() {
         let mut reader = reader("pause=1s+1s", 10);
         assert_eq!(reader.handle_arrival(at(500), Bytes::new(3000)), Bytes::new(3000));
         assert_eq!(reader.handle_arrival(at(1500), Bytes::new(4500)), Bytes::ZERO);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_give_their_mean_rate() {
+    fn writers_reach_their_mean_rate() {
         for text in ["rate=8Mbit/s", "poisson=8Mbit/s", "pareto=8Mbit/s"] {
             let total = (Bytes::new(1000), None);
             let random = crate::random::stream(1, 1, 1, 1);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_pauses_gives_all_before_and_after() {
+    fn a_writer_without_a_rate_writes_everything_outside_its_pauses() {
         let random = crate::random::stream(1, 1, 1, 1);
         let total = (Bytes::new(1000), Some(70));
         let mut writer =

@@ -205,7 +205,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_limit_is_a_clamp_over_the_kernels_autotuning(
+        fn a_limit_clamps_the_kernels_autotuned_window(
             arrivals in prop::collection::vec((1u64..40, 1u64..30, 5u64..60), 1..300),
             limit in prop::sample::select(vec!["sobas", "sobas:live", "rledbat", "fixed:200kB"]),
         ) {

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_uniform_about_their_mean_and_belong_to_a_packet() {
+    fn sizes_are_uniform_around_the_mean_and_fixed_per_packet() {
         let sizes = DataSizes { mean: 1500, spread: 500, seed: 1 };
         let drawn: Vec<f64> = (0..20_000).map(|number| f64::from(sizes.of(3, number))).collect();
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_packet_needs_of_its_flow_lies_on_one_cache_line() {
+    fn the_hot_fields_of_a_flow_fit_one_cache_line() {
         assert_eq!(core::mem::offset_of!(Flow, pending), 64);
     }
 }

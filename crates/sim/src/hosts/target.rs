@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicate_acks_do_not_shorten_round_trips() {
+    fn duplicate_acks_do_not_shorten_rtt_samples() {
         let text = "duration = '1s'\n[path]\nrate = '1Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'\n[[transfer]]";
         let scenario = Scenario::parse(text).expect("it is a scenario");
         let mut target = Target::new(Duration::ZERO, &scenario.transfers[0], None);

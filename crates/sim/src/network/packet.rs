@@ -327,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_packet_gives_its_header_back(
+        fn a_packet_returns_its_header_unchanged(
             header in headers(), forward in any::<bool>(), capable in any::<bool>(),
         ) {
             let direction = if forward { Direction::Forward } else { Direction::Backward };

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_an_answer_was_held_is_not_the_paths() {
+    fn the_probe_rtt_excludes_the_time_an_answer_was_held() {
         let mut prober = started(1);
         let held = Duration::from_millis(7);
         let probe = prober.handle_answer(ms(44), &ProbeAnswer { held, ..answer(0, 0) }).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_on_the_two_paths_are_told_apart() {
+    fn forward_and_reverse_losses_are_counted_separately() {
         let mut prober = started(10);
         // Probes 1 and 2 never reached the sender; it answered 0, 3, 4, 5 as 0, 1, 2, 3. Answers 1
         // and 2 were lost on the way back.
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overtaken_answer_is_not_a_loss() {
+    fn a_reordered_answer_is_not_a_loss() {
         let mut prober = started(3);
         assert_eq!(prober.handle_answer(ms(60), &answer(1, 1)).unwrap().forward_lost, 1);
         assert_eq!(prober.handle_answer(ms(61), &answer(0, 0)).unwrap().forward_lost, 0);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_cannot_be_are_ignored() {
+    fn impossible_answers_are_ignored() {
         let mut prober = started(2);
         assert!(prober.handle_answer(ms(30), &answer(7, 0)).is_none());
         assert!(prober.handle_answer(ms(30), &answer(1, 2)).is_none());
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_of_a_second_or_three_round_trips_is_a_block() {
+    fn silence_of_a_second_or_three_rtts_counts_as_blocked() {
         let mut prober = started(1);
         assert!(!prober.is_blocked(ms(1000), None));
         assert!(prober.is_blocked(ms(1001), None));

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn dispersion_is_the_bottlenecks_rate() {
+    fn dispersion_gives_the_bottleneck_rate() {
         let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         // 1500 B every 120 us: 100 Mbit/s.
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_with_losses_ends_when_no_more_comes() {
+    fn a_train_with_losses_ends_after_a_timeout() {
         let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1000), SIZE, TrainPacket { train, index: 0 });
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_that_never_comes_is_reported() {
+    fn a_train_that_never_arrives_is_reported() {
         let mut trains = TrainCollector::default();
         trains.ask(Time::ZERO, &REQUEST);
         let train = trains.poll(us(2_000_000)).unwrap();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_no_known_train_are_ignored() {
+    fn packets_of_unknown_trains_are_ignored() {
         let mut trains = TrainCollector::default();
         let train = trains.ask(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1), SIZE, TrainPacket { train: train + 1, index: 0 });

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_that_between_two_deliveries() {
+    fn the_rate_is_measured_between_two_deliveries() {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut delivered = DeliveryRate::default();
         assert_eq!(delivered.over(Duration::from_millis(40)), None);
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_never_that_of_a_pause() {
+    fn a_delivery_rate_is_never_measured_over_a_pause_alone() {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let (kept, mut delivered) = (Duration::from_millis(40), DeliveryRate::default());
         for ms in 0..=1000 {

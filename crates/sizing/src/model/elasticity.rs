@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_the_limit_is_followed_and_a_full_path_does_not_answer() {
+    fn the_rate_follows_a_limiting_window_but_not_on_a_full_path() {
         // 155 kB in 40 ms are 31 Mbit/s.
         assert!((answer(40e6).slope - 1.0).abs() < 1e-6);
         // 100 kB in 40 ms are 20 Mbit/s already.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_epochs_say_nothing() {
+    fn too_few_epochs_give_no_answer() {
         let mut elasticity = Elasticity::lately();
         elasticity.handle_epoch(Bytes::new(1), Rate::from_f64(1.0), Duration::ZERO);
         assert_eq!(elasticity.answer(), None);

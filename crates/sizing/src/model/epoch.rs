@@ -5,7 +5,7 @@ use super::round_trip::RoundTrip;
 
 /// If more than this share of the window is unread after a read, the application and not the path limits the transfer. An
 /// application that reads four times per round trip stays below it
-/// (`a_reader_that_comes_five_times_in_a_round_trip_is_not_behind`).
+/// (`a_reader_that_reads_five_times_per_rtt_is_not_behind`).
 const STALL_UNREAD_SHARE: f64 = 0.25;
 
 /// Whether `unread` shows that the application, and not the path, limits a transfer with this `window`.
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_comes_five_times_in_a_round_trip_is_not_behind() {
+    fn a_reader_that_reads_five_times_per_rtt_is_not_behind() {
         let (window, round_trip) = (Bytes::new(1_000_000), Duration::from_millis(100));
         // The window arrives in a round trip, and waits for the next read.
         let waiting = |reads: u64| window / round_trip * (round_trip / reads);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waited_behind_a_missing_segment_was_not_in_flight_together() {
+    fn data_delayed_by_a_missing_segment_does_not_inflate_the_flight() {
         let base = Duration::from_millis(40);
         let mut inflight = InflightEstimator::default();
         // 1 kB in each ms; but data that arrive from 200 on are in order only at 270, all at once.
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_late_does_not_see_more_in_flight() {
+    fn late_polling_does_not_inflate_the_flight() {
         let base = Duration::from_millis(40);
         for interval in [1, 7, 19, 20, 39, 40, 41, 90, 150] {
             let mut inflight = InflightEstimator::default();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_flight_shows_where_every_round_trip_loses_a_segment() {
+    fn the_flight_is_estimated_despite_a_loss_in_every_rtt() {
         let base = Duration::from_millis(40);
         let mut inflight = InflightEstimator::default();
         // 1 kB in each ms; every 30 ms a segment is missing, and the data behind it wait for 45 ms.

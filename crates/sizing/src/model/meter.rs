@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_finds_nothing_does_not_make_what_comes_later_faster() {
+    fn an_empty_sample_does_not_raise_the_next_rate() {
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         let mut meter = Meter::default();
         meter.handle_data(at(0), Bytes::new(1000));

@@ -2,7 +2,7 @@
 
 /// The smallest relative difference that matters. A queue of this share of a round trip keeps the bottleneck busy. A rate lower
 /// by more is a cost; a rate that varies by less is constant. The first step up is this large
-/// (`a_hold_has_room_for_q_and_two_segments_and_paces_one_per_cent_above`).
+/// (`a_hold_allows_q_plus_two_segments_and_paces_one_percent_above`).
 pub(crate) const RESOLUTION: f64 = 0.03;
 
 /// Two measurements of the same rate, each with an error of [`RESOLUTION`], differ by no more.

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_differs_by_two_standard_errors() {
+    fn a_mean_differs_beyond_two_standard_errors() {
         // The squares sum to 10: the standard error of the mean is sqrt(10 / 4 / 5) = 0.707.
         let some = samples(&[1.0, 2.0, 3.0, 4.0, 5.0]);
         assert!(some.exceeds(1.58) && !some.exceeds(1.59));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_may_be_added_together() {
+    fn samples_can_be_merged() {
         let mut halves = samples(&[1.0, 5.0]);
         halves.extend(samples(&[2.0, 9.0, 4.0]));
         let whole = samples(&[1.0, 5.0, 2.0, 9.0, 4.0]);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_lies_between_two_standard_errors_below_and_above() {
+    fn a_shares_bounds_are_two_standard_errors_away() {
         // With one more of each, 1 of 40: 0.025 and twice sqrt(0.025 x 0.975 / 40) = 0.0247.
         let (none, all) = (Share { hits: 0, all: 38 }, Share { hits: 38, all: 38 });
         assert!((none.max() - 0.0744).abs() < 1e-4 && none.min() == 0.0);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_differs_by_two_standard_errors() {
+    fn a_share_differs_beyond_two_standard_errors() {
         let share = |hits, all| Share { hits, all };
         // With one more of each, 23 and 11 of 1,000: two errors are 2 sqrt((0.023 x 0.977 + 0.011 x 0.989) / 1,000) = 0.0115.
         assert!(share(22, 998).exceeds(share(10, 998)));

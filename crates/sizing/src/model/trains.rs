@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_train_is_far_longer_than_one_that_came() {
+    fn no_train_is_far_longer_than_the_longest_received() {
         let mut trains = trains();
         assert_eq!(ask(&mut trains), [5]);
         // Jitter compressed the train to 3 Gbit/s, at which 1.7 ms hold 400 packets.
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn trains_of_an_idle_path_agree_and_those_that_met_others_do_not() {
+    fn trains_agree_on_an_idle_path_and_not_amid_cross_traffic() {
         let received = |rates: [u64; 5]| {
             let mut trains = trains();
             rates
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_too_short_to_be_timed_takes_no_part() {
+    fn trains_too_short_to_time_are_ignored() {
         let mut trains = trains();
         // Four gaps of 120 us, plus 100 us of clock error: 76 Mbit/s. The others last 1.8 ms: 100 Mbit/s.
         receive(&mut trains, 5, Rate::from_mbit_per_second(76));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_halved_window_leaves_is_counted_until_the_next_loss() {
+    fn capacity_unused_after_a_halving_counts_until_the_next_loss() {
         let full = Some(Rate::from_mbit_per_second(100));
         let mut epochs = vec![(80, 0, NONE), (100, 9, SHORT)];
         epochs.extend([(50, 0, NONE); 20]);
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn what_was_late_for_an_epoch_makes_the_path_no_faster() {
+    fn data_delayed_into_the_next_epoch_does_not_raise_the_capacity() {
         let epochs = [(100, 0, NONE), (50, 0, NONE), (150, 0, NONE), (100, 0, NONE), (90, 0, NONE)];
         assert_eq!(simulate(&epochs).capacity(), Some(Rate::from_mbit_per_second(100)));
     }
 
     #[test]
-    fn a_busy_path_leaves_nothing() {
+    fn a_busy_path_leaves_no_unused_capacity() {
         let standing = Queued { throughout: true, lately: true };
         let mut epochs = vec![(100, 9, SHORT), (100, 0, standing), (100, 0, standing)];
         epochs.extend([(50, 0, standing); 20]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_loses_packets_at_lower_rates_is_not_alone() {
+    fn losses_at_lower_rates_reveal_cross_traffic() {
         let mut epochs = vec![(100, 0, NONE), (100, 0, NONE), (100, 9, SHORT)];
         epochs.extend([(50, 0, NONE); 5]);
         assert!(simulate(&epochs).capacity().is_some());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_without_a_queue_is_no_overflow() {
+    fn a_loss_without_a_queue_is_not_an_overflow() {
         let mut epochs = vec![(100, 0, NONE), (100, 1, NONE)];
         epochs.extend([(50, 0, NONE); 20]);
         assert_eq!(simulate(&epochs).bytes(), Bytes::ZERO);

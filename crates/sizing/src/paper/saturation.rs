@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_is_no_plateau() {
+    fn a_peak_is_not_a_plateau() {
         // Least squares: (-2 x 20 - 28 + 28 + 2 x 20) / 10 = 0.
         assert!(!saturated(&[20.0, 28.0, 34.0, 28.0, 20.0], STEEP));
         assert!(saturated(&[26.0, 26.1, 25.9, 26.0, 26.0], STEEP));

@@ -15,7 +15,7 @@ use crate::model::{CHANGE, Epoch, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
 
 /// Epochs needed to distinguish a rate difference of [`RESOLUTION`] from chance
-/// (`two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below`).
+/// (`two_epochs_far_below_capacity_or_four_slightly_below_end_the_hold`).
 pub(super) const KEEPS_EPOCHS: u32 = 4;
 
 /// A window held at C x (T + queue).

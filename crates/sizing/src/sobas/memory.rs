@@ -6,12 +6,12 @@ use super::limits::TransferLimits;
 use crate::SavedWindow;
 
 /// Share of the longest queue that a remembered path's buffer certainly holds: cross traffic may have had a part of that queue
-/// (`a_memory_begins_with_twice_three_quarters_of_the_longest_queue`).
+/// (`a_remembered_path_starts_from_1_5_times_its_longest_queue`).
 const ROOM_SHARE: f64 = 0.75;
 
 /// The smallest buffer considered, in BDPs. During startup and in the largest step up the window exceeds the BDP by this share.
 /// With this much buffer a remembered window opens within a few round trips
-/// (`startup_is_limited_to_1_1_bdp_of_the_first_train`).
+/// (`the_first_train_limits_startup_to_1_1_bdp`).
 pub(super) const MIN_ROOM: f64 = 0.1;
 
 /// A path on which a transfer held a window to its end, so the window is known to cost no rate.

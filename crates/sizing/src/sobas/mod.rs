@@ -36,7 +36,7 @@ use crate::{
 const SETTLING_EPOCHS: u32 = 2;
 
 /// Observations, consecutive or in total, that are no longer attributed to chance
-/// (`two_epochs_with_random_losses_on_an_open_path_send_trains_again`).
+/// (`two_epochs_of_random_loss_on_an_open_path_trigger_new_trains`).
 const NO_CHANCE: u32 = 2;
 
 /// The shortest epoch: an epoch lasts a round trip, and at least three probes.

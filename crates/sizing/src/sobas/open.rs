@@ -14,7 +14,7 @@ use crate::model::{
 };
 
 /// The window divided by the largest flight of a round trip. Slow start doubles the flight in each round trip, twice before the
-/// window takes effect, and buffers hold a BDP (`an_open_window_grows_by_two_bytes_for_each_to_eight_flights`).
+/// window takes effect, and buffers hold a BDP (`an_open_window_grows_two_bytes_per_byte_up_to_eight_flights`).
 const OPEN_FLIGHTS: u64 = 8;
 
 /// The window follows the arrivals, at a multiple of the data in flight.

@@ -182,14 +182,14 @@ mod tests {
     use crate::transitions::diagram::{assert_connected, assert_shown};
 
     #[test]
-    fn both_diagrams_are_the_table() {
+    fn both_diagrams_match_the_transition_table() {
         assert_shown(&TRANSITIONS, "state.rs", include_str!("state.rs"), "/// ");
         let architecture = include_str!("../../../../ARCHITECTURE.md");
         assert_shown(&TRANSITIONS, "ARCHITECTURE.md", architecture, "");
     }
 
     #[test]
-    fn every_state_is_reached_and_left() {
+    fn every_state_can_be_entered_and_left() {
         assert_connected(&TRANSITIONS, Name::Startup);
     }
 }

@@ -92,12 +92,12 @@ mod tests {
     use crate::transitions::diagram::{assert_connected, assert_shown};
 
     #[test]
-    fn the_diagram_is_the_table() {
+    fn the_diagram_matches_the_transition_table() {
         assert_shown(&TRANSITIONS, "state.rs", include_str!("state.rs"), "/// ");
     }
 
     #[test]
-    fn every_state_is_reached_and_left() {
+    fn every_state_can_be_entered_and_left() {
         assert_connected(&TRANSITIONS, PacingName::Measuring);
     }
 }

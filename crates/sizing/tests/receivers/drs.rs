@@ -10,12 +10,12 @@ fn rounds(script: &mut Script, windows: &[u64]) {
 }
 
 #[test]
-fn it_starts_from_the_usual_static_window() {
+fn drs_starts_from_the_usual_static_window() {
     assert_eq!(Script::new("drs").window, 65_535);
 }
 
 #[test]
-fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
+fn in_slow_start_the_window_is_twice_the_arrivals_per_rtt() {
     // 10, 20, 40, 80 segments per round trip: the sender may send 160 next.
     let mut script = Script::new("drs");
     rounds(&mut script, &[10, 20, 40, 80]);
@@ -24,7 +24,7 @@ fn in_slow_start_the_window_is_twice_what_arrives_per_round_trip() {
 }
 
 #[test]
-fn delayed_acks_slow_start_counts_as_slow_start() {
+fn slow_start_with_delayed_acks_counts_as_slow_start() {
     // Each round trip has half as many segments more: 20, 30, 45, 68.
     let mut script = Script::new("drs");
     rounds(&mut script, &[20, 30, 45, 68]);
@@ -32,7 +32,7 @@ fn delayed_acks_slow_start_counts_as_slow_start() {
 }
 
 #[test]
-fn in_additive_increase_the_window_is_a_segment_more_than_arrives() {
+fn in_additive_increase_the_window_exceeds_arrivals_by_a_segment() {
     // Slow start's last 2 x 80 is remembered for four round trips. Then the window is 93 + 1.
     let mut script = Script::new("drs");
     rounds(&mut script, &[20, 40, 80, 90, 91, 92]);
@@ -43,7 +43,7 @@ fn in_additive_increase_the_window_is_a_segment_more_than_arrives() {
 }
 
 #[test]
-fn it_never_limits_a_sender_that_doubles_or_adds_one() {
+fn drs_never_limits_slow_start_or_additive_increase() {
     let mut script = Script::new("drs");
     let mut cwnd = 10;
     for round in 0..40 {
@@ -54,7 +54,7 @@ fn it_never_limits_a_sender_that_doubles_or_adds_one() {
 }
 
 #[test]
-fn after_a_decrease_the_window_shrinks_once_four_round_trips_agree() {
+fn the_window_shrinks_once_four_rtts_agree_on_a_decrease() {
     let mut script = Script::new("drs");
     rounds(&mut script, &[100, 101, 102, 103]);
     let held = script.window;
@@ -65,7 +65,7 @@ fn after_a_decrease_the_window_shrinks_once_four_round_trips_agree() {
 }
 
 #[test]
-fn a_sender_that_fills_the_window_may_send_a_segment_more_each_round_trip() {
+fn a_sender_that_fills_the_window_gains_a_segment_per_rtt() {
     // Rounds that last slightly longer than the RTT, so that rate x RTT falls short of the window.
     let longer = RTT + sweetspot_units::Duration::from_micros(3);
     let mut script = Script::new("drs");

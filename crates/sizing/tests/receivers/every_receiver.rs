@@ -17,7 +17,7 @@ const ALL: [&str; 10] = [
 ];
 
 #[test]
-fn nothing_is_decided_before_a_round_trip_is_known() {
+fn no_receiver_decides_before_it_knows_the_rtt() {
     for sizing in ALL {
         let mut script = Script::new(sizing);
         let first = script.window;
@@ -29,7 +29,7 @@ fn nothing_is_decided_before_a_round_trip_is_known() {
 }
 
 #[test]
-fn a_sender_limited_by_the_window_is_let_go_on() {
+fn the_window_grows_for_a_window_limited_sender() {
     // The sender always fills the window, as in slow start on an endless link. From its first
     // window, each receiver reaches a hundred times as much.
     for sizing in ALL {
@@ -47,7 +47,7 @@ fn a_sender_limited_by_the_window_is_let_go_on() {
 
 proptest! {
     #[test]
-    fn the_window_stays_between_a_segment_and_what_the_host_allows(
+    fn the_window_stays_between_one_segment_and_the_hosts_limit(
         rounds in prop::collection::vec((0u64..3000, 1u64..300, 0u64..100, 1u64..500), 1..40),
     ) {
         for sizing in ALL {

@@ -9,12 +9,12 @@ const TICK: Duration = Duration::from_nanos(976_563);
 const MEASURED: Duration = Duration::from_nanos(103 * 976_563 + 2);
 
 #[test]
-fn it_starts_with_four_segments() {
+fn the_window_starts_at_four_segments() {
     assert_eq!(Script::new("heffner").window, 4 * MSS);
 }
 
 #[test]
-fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
+fn the_window_is_one_rtts_arrivals_plus_four_segments() {
     let mut script = Script::new("heffner");
     script.receive(50 * MSS, MEASURED);
     assert_eq!(script.window, 54 * MSS);
@@ -23,7 +23,7 @@ fn the_space_is_what_arrived_in_a_round_trip_and_four_segments() {
 }
 
 #[test]
-fn the_space_never_falls_below_half_of_what_it_was() {
+fn the_window_never_shrinks_by_more_than_half() {
     // 84 segments; after a round trip with one segment, 42 and not 5; then 21.
     let mut script = Script::new("heffner");
     script.receive(80 * MSS, MEASURED);
@@ -34,7 +34,7 @@ fn the_space_never_falls_below_half_of_what_it_was() {
 }
 
 #[test]
-fn the_lowest_round_trip_counts() {
+fn the_min_rtt_sets_the_measurement_interval() {
     // After a sample of 50 ms, later samples of 200 ms do not lengthen the measurement: 52 ticks, 50.8 ms.
     let mut script = Script::new("heffner");
     script.rtt(Duration::from_millis(50));
@@ -45,7 +45,7 @@ fn the_lowest_round_trip_counts() {
 }
 
 #[test]
-fn a_round_trip_is_overestimated_by_a_tick_at_most() {
+fn the_rtt_is_overestimated_by_at_most_one_tick() {
     // 10.5 ticks: 10, and one for the fraction. A packet after 10.9 ticks is too early, one after 11.1 ends the measurement.
     let mut script = Script::new("heffner");
     script.rtt(TICK.scaled(10.5));
@@ -56,7 +56,7 @@ fn a_round_trip_is_overestimated_by_a_tick_at_most() {
 }
 
 #[test]
-fn what_waits_for_the_application_has_arrived() {
+fn unread_data_counts_as_arrived() {
     // The application read 50 segments and left 10 unread: 60 arrived, and the space is 4 more. TCP computes its free part.
     let mut script = Script::new("heffner");
     script.receive_leaving(50 * MSS, MEASURED, 10 * MSS);
@@ -64,14 +64,14 @@ fn what_waits_for_the_application_has_arrived() {
 }
 
 #[test]
-fn the_variant_by_reads_counts_only_what_the_application_took() {
+fn the_read_variant_counts_only_data_the_application_read() {
     let mut script = Script::new("heffner:read");
     script.receive_leaving(50 * MSS, MEASURED, 10 * MSS);
     assert_eq!(script.window, 2 * (50 + 4) * MSS);
 }
 
 #[test]
-fn advertised_twice_the_window_doubles_each_round_trip_until_the_link_is_full() {
+fn heffner_twice_doubles_the_window_per_rtt_until_the_link_is_full() {
     // The arrivals match the advertised window, until the link carries no more than 600 segments per RTT.
     let mut script = Script::new("heffner:twice");
     for round in 0..12 {
@@ -86,7 +86,7 @@ fn advertised_twice_the_window_doubles_each_round_trip_until_the_link_is_full() 
 }
 
 #[test]
-fn an_attacker_that_inflates_every_round_trip_gets_a_window_larger_by_the_same_factor() {
+fn inflating_every_rtt_inflates_the_window_by_the_same_factor() {
     // Section 4.2.2: "the buffer will be proportionally larger". 100 segments per true round trip arrive throughout.
     for factor in [1, 2, 4, 8] {
         let mut script = Script::unmeasured("heffner:twice");

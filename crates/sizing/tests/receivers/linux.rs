@@ -15,7 +15,7 @@ fn after_a_hundred(sizing: &str) -> u64 {
 }
 
 #[test]
-fn it_starts_with_half_of_the_default_buffer() {
+fn the_window_starts_at_half_of_the_default_buffer() {
     // tcp_rmem[1] = 131,072 at a scaling ratio of 50 %.
     assert_eq!(Script::new("linux").window, 65_536);
 }
@@ -35,7 +35,7 @@ fn each_kernel_grows_by_its_own_rule() {
 }
 
 #[test]
-fn below_a_millisecond_the_newest_grows_in_proportion_to_the_round_trip() {
+fn below_1_ms_the_newest_kernel_grows_in_proportion_to_the_rtt() {
     // 200 + 200 * 0.5 ms / 1 ms = 300 segments.
     let mut script = Script::new("linux:6.19");
     let rtt = Duration::from_micros(500);
@@ -47,7 +47,7 @@ fn below_a_millisecond_the_newest_grows_in_proportion_to_the_round_trip() {
 }
 
 #[test]
-fn the_window_follows_the_buffer_by_two_bytes_per_byte_received() {
+fn the_window_grows_by_two_bytes_per_byte_received() {
     let mut script = Script::new("linux:6.18");
     script.receive(100 * MSS, RTT);
     // The buffer grew with the hundredth segment, so that segment's own 2000 bytes already count.
@@ -68,7 +68,7 @@ fn the_window_never_shrinks() {
 }
 
 #[test]
-fn what_waits_unread_does_not_grow_the_buffer_from_6_16_on() {
+fn unread_data_does_not_grow_the_buffer_since_6_16() {
     // 50 read, 45 waiting: 5 is below the initial space of 10, nothing happens. Older kernels
     // count all 50 and grow.
     for (sizing, grows) in [("linux:6.15", true), ("linux:6.16", false), ("linux:6.18", false)] {
@@ -80,7 +80,7 @@ fn what_waits_unread_does_not_grow_the_buffer_from_6_16_on() {
 }
 
 #[test]
-fn the_host_caps_it() {
+fn the_hosts_limit_caps_the_window() {
     let mut script = Script::new("linux:6.15");
     for segments in [100, 1000, 10_000, 10_000, 10_000] {
         script.receive(segments * MSS, RTT);

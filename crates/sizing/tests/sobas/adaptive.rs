@@ -33,7 +33,7 @@ fn final_window(run: &Run) -> f64 {
 }
 
 #[test]
-fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
+fn a_clean_path_fills_without_drops_and_with_a_short_queue() {
     let run = run(&Fluid::clean(), 20.0);
     assert_eq!(opened(&run), None);
     assert_eq!(run.dropped_bytes, 0.0);
@@ -47,7 +47,7 @@ fn a_clean_path_is_filled_without_a_drop_and_with_a_small_queue() {
 
 /// A receiver advertises no less than the kernel would until it has measured the path.
 #[test]
-fn where_no_train_arrives_slow_start_goes_on_as_if_left_alone() {
+fn if_no_train_arrives_slow_start_runs_as_without_tuning() {
     for rtt in [(|_| 0.03) as fn(f64) -> f64, |_| 0.06, |_| 0.1, |_| 0.3] {
         let fluid = Fluid { udp_passes: false, rtt, ..Fluid::clean() };
         let (run, alone) = (run(&fluid, 3.0), alone(&fluid, 3.0));
@@ -73,7 +73,7 @@ fn a_transfer_too_short_for_trains_is_neither_probed_nor_limited() {
 }
 
 #[test]
-fn nothing_is_held_before_the_capacity_is_known() {
+fn no_window_is_held_before_the_capacity_is_known() {
     // The trains are spread over a round trip. Two round trips precede them: one for the first probe, one for the first
     // train.
     let run = run(&Fluid::clean(), 0.25);
@@ -91,7 +91,7 @@ fn a_deep_buffer_stays_empty() {
 }
 
 #[test]
-fn trains_that_all_err_alike_cost_no_goodput() {
+fn a_common_error_of_all_trains_costs_no_goodput() {
     for train_error in [0.8, 0.9, 1.1, 1.25] {
         let fluid = Fluid { train_error, buffer: 0.3 * BDP, ..Fluid::clean() };
         let (run, alone) = (run(&fluid, 60.0), alone(&fluid, 60.0));
@@ -101,7 +101,7 @@ fn trains_that_all_err_alike_cost_no_goodput() {
 }
 
 #[test]
-fn a_path_that_gets_faster_is_not_held_to_what_it_was() {
+fn a_faster_path_is_not_held_to_its_old_rate() {
     let rate = |t| if t < 8.0 { 50e6 } else { 100e6 };
     let fluid = Fluid { rate, ..Fluid::clean() };
     let (run, alone) = (run(&fluid, 30.0), alone(&fluid, 30.0));
@@ -112,7 +112,7 @@ fn a_path_that_gets_faster_is_not_held_to_what_it_was() {
 }
 
 #[test]
-fn a_path_that_gets_slower_is_left_to_congestion_control_and_stays_full() {
+fn a_slower_path_is_left_to_congestion_control_and_stays_full() {
     let rate = |t| if t < 8.0 { 100e6 } else { 50e6 };
     let fluid = Fluid { rate, buffer: BDP, ..Fluid::clean() };
     let (run, alone) = (run(&fluid, 20.0), alone(&fluid, 20.0));
@@ -131,7 +131,7 @@ fn a_longer_route_costs_no_goodput() {
 }
 
 #[test]
-fn a_sender_that_stalls_is_not_saturation() {
+fn a_sender_stall_is_not_saturation() {
     let sender_stalls = |t: f64| (5.0..7.0).contains(&t);
     let run = run(&Fluid { sender_stalls, ..Fluid::clean() }, 15.0);
     assert!(run.goodput(8.0, 15.0) >= 0.98 * 100e6, "{}", run.goodput(8.0, 15.0));
@@ -139,14 +139,14 @@ fn a_sender_that_stalls_is_not_saturation() {
 }
 
 #[test]
-fn a_sender_that_stalls_while_ramping_is_not_saturation() {
+fn a_sender_stall_while_ramping_is_not_saturation() {
     let sender_stalls = |t: f64| (0.5..2.0).contains(&t);
     let run = run(&Fluid { sender_stalls, ..Fluid::clean() }, 15.0);
     assert!(run.goodput(4.0, 15.0) >= 0.98 * 100e6, "{}", run.goodput(4.0, 15.0));
 }
 
 #[test]
-fn a_receiver_that_stalls_is_not_saturation() {
+fn a_receiver_stall_is_not_saturation() {
     let receiver_stalls = |t: f64| (5.0..5.4).contains(&t);
     let run = run(&Fluid { receiver_stalls, ..Fluid::clean() }, 15.0);
     assert!(run.goodput(7.0, 15.0) >= 0.98 * 100e6, "{}", run.goodput(7.0, 15.0));
@@ -154,7 +154,7 @@ fn a_receiver_that_stalls_is_not_saturation() {
 }
 
 #[test]
-fn noise_on_the_probes_costs_no_goodput() {
+fn probe_noise_costs_no_goodput() {
     let fluid = Fluid { probe_noise: 0.02, ..Fluid::clean() };
     let (run, alone) = (run(&fluid, 20.0), alone(&fluid, 20.0));
     let (ours, theirs) = (run.goodput(0.0, 20.0), alone.goodput(0.0, 20.0));
@@ -177,7 +177,7 @@ fn a_congested_path_is_left_to_congestion_control() {
 }
 
 #[test]
-fn a_queue_that_stands_before_we_could_have_made_one_is_left_to_congestion_control() {
+fn a_queue_that_predates_the_transfer_is_left_to_congestion_control() {
     // Cross traffic alone fills the path and 40 ms of its buffer, and yields if the queue is longer.
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 90e6 };
     let run = run(&Fluid { cross, buffer: BDP, ..Fluid::clean() }, 5.0);
@@ -187,7 +187,7 @@ fn a_queue_that_stands_before_we_could_have_made_one_is_left_to_congestion_contr
 }
 
 #[test]
-fn a_burst_of_others_while_the_window_opens_is_not_congestion() {
+fn a_burst_of_cross_traffic_during_startup_is_not_congestion() {
     let rtt = |t: f64| if (0.45..0.55).contains(&t) { 0.13 } else { 0.1 };
     let run = run(&Fluid { rtt, ..Fluid::clean() }, 12.0);
     assert!(!run.saw(|e| matches!(e, EventKind::Congested)), "{:?}", run.events);
@@ -210,13 +210,13 @@ fn without_probes_the_window_is_left_to_congestion_control() {
 }
 
 #[test]
-fn a_sender_that_ignores_pacing_overflows_in_slow_start_at_most() {
+fn a_sender_that_ignores_pacing_overflows_only_in_slow_start() {
     let run = run(&Fluid { paces: false, ..Fluid::clean() }, 20.0);
     assert!(run.last_drop <= 2.0, "{}", run.last_drop);
 }
 
 #[test]
-fn scale_changes_nothing() {
+fn fast_and_slow_paths_lose_no_goodput() {
     // 400 Mbit/s and 20 ms, a BDP of 1 MB; and 20 Mbit/s and 20 ms, 50 kB. Both buffers are a tenth of the BDP, and at least
     // 15 kB.
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 100e3, ..Fluid::clean() };
@@ -238,7 +238,7 @@ fn scale_changes_nothing() {
 }
 
 #[test]
-fn where_cross_traffic_yields_to_a_queue_the_queue_is_raised_to_its_bound() {
+fn against_yielding_cross_traffic_the_queue_rises_to_its_bound() {
     // 20 transfers of 22 packets of 1000 B and 100 ms (Figure 4), on 50 Mbit/s with a buffer of 625 kB: 35.2 Mbit/s without
     // a queue. By eq. (6) their rate falls to 35.2 / (1 + Q/C / 100 ms).
     let fluid = Fluid {
@@ -254,7 +254,7 @@ fn where_cross_traffic_yields_to_a_queue_the_queue_is_raised_to_its_bound() {
 }
 
 #[test]
-fn where_cross_traffic_does_not_yield_we_have_what_it_leaves() {
+fn the_transfer_gets_what_unresponsive_cross_traffic_leaves() {
     let fluid = Fluid { buffer: BDP, cross: |_| 50e6, ..Fluid::clean() };
     let run = run(&fluid, 60.0);
     // Eq. (4): A = C - R_c.
@@ -279,7 +279,7 @@ fn jitter_costs_no_goodput() {
 }
 
 #[test]
-fn a_buffer_without_room_for_a_step_overflows_by_one_of_them_alone() {
+fn a_buffer_too_small_for_a_step_overflows_only_once() {
     // The held window exceeds the BDP of 1.25 MB by 3 % and two segments, 3.2 % in total, and a step adds 3 % more.
     let run = run(&Fluid { buffer: 0.045 * 1.25e6, ..Fluid::clean() }, 60.0);
     let steps = run.events.iter().filter(|(at, event)| {

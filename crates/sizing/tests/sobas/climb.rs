@@ -63,7 +63,7 @@ pub(crate) fn alone(sent: f64) -> (f64, f64) {
 }
 
 #[test]
-fn an_unused_path_is_climbed_by_a_quarter_and_then_by_doubling_to_its_capacity() {
+fn a_climb_starts_with_a_quarter_and_doubles_up_to_the_capacity() {
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     assert!(holds(&unused.script), "{:?}", unused.script.entered);
@@ -76,7 +76,7 @@ fn an_unused_path_is_climbed_by_a_quarter_and_then_by_doubling_to_its_capacity()
 }
 
 #[test]
-fn where_a_queue_grows_while_the_rate_follows_others_give_way_and_the_climb_ends() {
+fn a_growing_queue_during_a_climb_reveals_cross_traffic_and_ends_it() {
     let mut unused = Unused::new(0.09);
     unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.2 * (sent - 0.09)));
     assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
@@ -119,7 +119,7 @@ fn climb_beside(own: f64, others: impl Fn(f64) -> f64) -> (Script, f64) {
 }
 
 #[test]
-fn a_climb_alone_ends_at_the_capacity_since_no_step_takes_more_than_is_idle() {
+fn a_climb_without_cross_traffic_ends_at_the_capacity() {
     // 0.3 x 1.25, twice that, and 0.75 / (1 - 0.25). With few probes, the measured 0.25 is rough.
     let (script, largest) = climb_beside(0.3, |_| 0.0);
     assert!(holds(&script), "{:?}", script.entered);
@@ -129,7 +129,7 @@ fn a_climb_alone_ends_at_the_capacity_since_no_step_takes_more_than_is_idle() {
 }
 
 #[test]
-fn a_climb_ends_where_the_rate_exceeds_the_capacity_of_a_lone_path() {
+fn a_climb_ends_when_the_rate_exceeds_the_lone_path_capacity() {
     // Cross traffic yields as much as we take, so the path stays idle for 0.3 of the time. Alone, that means a capacity of 0.3
     // / 0.7 = 0.43. With two standard errors of 40 probes it is at most 0.3 / (0.7 - 0.15) = 0.55.
     let (script, largest) = climb_beside(0.3, |sent| 0.7 - sent);
@@ -139,7 +139,7 @@ fn a_climb_ends_where_the_rate_exceeds_the_capacity_of_a_lone_path() {
 }
 
 #[test]
-fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
+fn no_climb_starts_if_trains_exceed_the_lone_path_capacity() {
     // Alone, the capacity is 0.1 / 0.6 = 0.17, at most 0.1 / (0.6 - 0.16). The trains show 0.75, with an error of 0.25.
     let (script, largest) = climb_beside(0.1, |_| 0.5);
     assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
@@ -147,7 +147,7 @@ fn no_climb_begins_where_trains_show_more_than_the_path_could_carry_alone() {
 }
 
 #[test]
-fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
+fn fewer_than_18_percent_idle_probes_start_no_climb() {
     // A probe counts as waiting if its RTT exceeds the base by more than q / 2, 1.5 ms.
     for (one_in, wait, climbs) in
         [(5, 2e-3, true), (6, 2e-3, false), (6, 1.6e-3, false), (6, 1.4e-3, true)]
@@ -169,7 +169,7 @@ fn a_path_that_fewer_than_18_per_cent_of_the_probes_find_idle_is_not_climbed() {
 }
 
 #[test]
-fn a_capacity_that_loses_more_than_before_is_given_back_by_nine_per_cent_and_then_left() {
+fn rising_loss_lowers_the_pace_in_nine_percent_steps_until_release() {
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     let since = unused.paces.len();
@@ -189,7 +189,7 @@ fn a_capacity_that_loses_more_than_before_is_given_back_by_nine_per_cent_and_the
 }
 
 #[test]
-fn others_that_keep_twice_the_queue_get_a_climbed_path_back_within_two_epochs() {
+fn a_climbed_path_yields_to_twice_the_queue_within_two_epochs() {
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     let since = unused.script.seconds();

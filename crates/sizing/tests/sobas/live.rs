@@ -26,7 +26,7 @@ fn does_no_harm(fluid: &Fluid, seconds: f64) {
 }
 
 #[test]
-fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
+fn a_deep_buffer_drains_while_the_path_stays_full() {
     let fluid = path();
     let run = run(&fluid, 40.0);
     does_no_harm(&fluid, 40.0);
@@ -36,14 +36,14 @@ fn a_full_deep_buffer_is_emptied_and_the_path_stays_full() {
 }
 
 #[test]
-fn a_sender_that_takes_no_pace_is_given_none() {
+fn a_sender_without_pacing_gets_no_pacing_rate() {
     let run = run(&path(), 40.0);
     assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     assert_eq!(run.pacing, None);
 }
 
 #[test]
-fn a_buffer_of_a_quarter_bdp_costs_no_goodput_and_overflows_no_more_once_it_was_seen_full() {
+fn a_quarter_bdp_buffer_costs_no_goodput_and_stops_overflowing() {
     let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
     does_no_harm(&shallow, 20.0);
     let run = run(&shallow, 40.0);
@@ -60,14 +60,14 @@ fn a_rate_that_halves_and_doubles_costs_no_goodput() {
 }
 
 #[test]
-fn a_longer_route_is_not_taken_for_a_queue_for_ever() {
+fn a_longer_route_is_not_mistaken_for_a_queue_forever() {
     let rtt = |t| if t < 8.0 { 0.04 } else { 0.06 };
     let run = run(&Fluid { rtt, ..path() }, 30.0);
     assert!(run.goodput(15.0, 30.0) >= 0.94 * 100e6, "{}", run.goodput(15.0, 30.0));
 }
 
 #[test]
-fn a_path_that_becomes_faster_and_longer_at_once_is_found_out() {
+fn a_path_that_turns_faster_and_longer_at_once_is_detected() {
     // A longer route looks like the held queue, and the rate of a held window stays the same.
     let fast: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 300e6 };
     let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
@@ -83,7 +83,7 @@ fn decided(run: &Run, wanted: Reason) -> Option<f64> {
 }
 
 #[test]
-fn a_path_that_doubles_is_opened_after_three_steps_each_twice_the_last() {
+fn a_doubled_rate_is_detected_after_three_doubling_steps() {
     let rate: fn(f64) -> f64 = |t| if t < 15.0 { 100e6 } else { 200e6 };
     let run = run(&Fluid { rate, ..path() }, 20.0);
     let opened = decided(&run, Reason::PathFaster).expect("it is opened");
@@ -92,7 +92,7 @@ fn a_path_that_doubles_is_opened_after_three_steps_each_twice_the_last() {
 }
 
 #[test]
-fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
+fn a_trial_is_abandoned_if_the_path_becomes_faster() {
     let tried = decided(&run(&path(), 10.0), Reason::RateInelastic).expect("it is tried");
     assert!(tried < 1.2, "{tried}");
     type RateAt = fn(f64) -> f64;
@@ -117,7 +117,7 @@ fn a_trial_in_which_the_path_carries_more_than_before_is_given_up() {
 }
 
 #[test]
-fn a_full_path_that_is_doubted_for_ever_keeps_its_short_queue() {
+fn endless_probing_of_a_full_path_keeps_its_queue_short() {
     let run = run(&path(), 300.0);
     assert!(!run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     // The held window has an excess of 3 % of the RTT and two segments, and a step adds 3 % more.
@@ -125,7 +125,7 @@ fn a_full_path_that_is_doubted_for_ever_keeps_its_short_queue() {
 }
 
 #[test]
-fn a_sender_that_stalls_is_not_saturation() {
+fn a_sender_stall_is_not_saturation() {
     let sender_stalls = |t: f64| (0.3..2.0).contains(&t) || (5.0..7.0).contains(&t);
     let run = run(&Fluid { sender_stalls, ..path() }, 15.0);
     assert!(run.goodput(3.0, 5.0) >= 0.98 * 100e6, "{}", run.goodput(3.0, 5.0));
@@ -133,21 +133,21 @@ fn a_sender_that_stalls_is_not_saturation() {
 }
 
 #[test]
-fn a_receiver_that_stalls_is_not_saturation() {
+fn a_receiver_stall_is_not_saturation() {
     let receiver_stalls = |t: f64| (5.0..5.4).contains(&t);
     let run = run(&Fluid { receiver_stalls, ..path() }, 15.0);
     assert!(run.goodput(7.0, 15.0) >= 0.98 * 100e6, "{}", run.goodput(7.0, 15.0));
 }
 
 #[test]
-fn where_others_keep_a_queue_and_take_the_path_no_goodput_is_lost() {
+fn queue_building_cross_traffic_costs_no_goodput() {
     // Cross traffic sends 80 Mbit/s while the queue is shorter than 40 ms: such a queue is not ours.
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 40e6 };
     does_no_harm(&Fluid { cross, ..path() }, 20.0);
 }
 
 #[test]
-fn scale_changes_nothing() {
+fn fast_and_slow_paths_lose_no_goodput() {
     // 400 Mbit/s and 20 ms, a BDP of 1 MB; 20 Mbit/s and 100 ms, 250 kB. Each buffer is half of the BDP.
     let fast = Fluid { rate: |_| 400e6, rtt: |_| 0.02, buffer: 500e3, ..path() };
     let slow = Fluid { rate: |_| 20e6, rtt: |_| 0.1, buffer: 125e3, ..path() };
@@ -179,7 +179,7 @@ fn does_no_harm_again(first: &Fluid, second: &Fluid) -> Run {
 }
 
 #[test]
-fn a_remembered_path_is_never_overflowed() {
+fn a_remembered_path_never_overflows() {
     let run = does_no_harm_again(&path(), &path());
     assert!(resumed(&run));
     assert_eq!(run.dropped_bytes, 0.0);
@@ -189,7 +189,7 @@ fn a_remembered_path_is_never_overflowed() {
 
 /// Slow start would leave half of the window in a queue. The window opens in steps of the buffer's size.
 #[test]
-fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
+fn a_remembered_path_with_a_small_buffer_never_overflows() {
     for share in [0.15, 0.25, 0.35, 0.5, 0.75] {
         let shallow = Fluid { buffer: share * BDP, ..path() };
         let run = does_no_harm_again(&shallow, &shallow);
@@ -200,7 +200,7 @@ fn a_remembered_path_whose_buffer_is_small_is_never_overflowed() {
 
 /// A hold that was slightly too low is corrected by the buffer's size; the path does not open.
 #[test]
-fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
+fn a_slightly_faster_remembered_path_never_overflows() {
     for rate in [(|_| 104e6) as fn(f64) -> f64, |_| 108e6] {
         let shallow = Fluid { buffer: 0.25 * BDP, ..path() };
         let run = does_no_harm_again(&shallow, &Fluid { rate, ..shallow });
@@ -211,7 +211,7 @@ fn a_remembered_path_that_carries_a_little_more_is_never_overflowed() {
 
 /// Nothing was lost, so slow start needs no help.
 #[test]
-fn a_path_that_was_never_held_and_never_overflowed_is_not_remembered() {
+fn a_path_never_held_or_overflowed_is_not_remembered() {
     let deep = Fluid { buffer: 4.0 * BDP, ..path() };
     let mut controller = controller(Sizing::SobasLive, 6_291_456);
     let first = drive(&mut *controller, &deep, 0.4);
@@ -223,7 +223,7 @@ fn a_path_that_was_never_held_and_never_overflowed_is_not_remembered() {
 
 /// The trial began while the window was about to overflow the buffer, and the limit had not taken effect yet.
 #[test]
-fn a_loss_before_the_limit_of_a_trial_is_reached_does_not_end_it() {
+fn a_loss_before_a_trials_limit_takes_effect_does_not_end_it() {
     for lost in [4.52, 4.6, 4.65] {
         // The trial begins at 4.5 s.
         let path = Fluid { buffer: 0.25 * BDP, loses_at: Some(lost), ..path() };
@@ -272,7 +272,7 @@ fn show_over(
 }
 
 #[test]
-fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
+fn data_delayed_into_the_next_rtt_does_not_suggest_a_faster_path() {
     let (mut controller, mut at) = trying_under(|t| 30.0 + 10.0 * t);
     let window = last_window(&mut *controller).as_f64();
     // Several downloads are sampled one after the other: every second sample counts an eighth of the arrivals late. Where it is
@@ -294,7 +294,7 @@ fn what_is_late_in_one_round_trip_and_arrives_in_the_next_is_no_faster_path() {
 
 /// For RTTs of 2.1 ms plus a queue, the kernel's timestamps show whole milliseconds.
 #[test]
-fn round_trips_in_whole_milliseconds_make_no_window_too_small() {
+fn millisecond_rtts_do_not_make_the_window_too_small() {
     let base = Duration::from_micros(2100);
     let whole = |ms: f64| Duration::from_millis(ms as u64);
     let queue = |t: f64| 1.5 + 0.4 * t;
@@ -350,7 +350,7 @@ fn remembers(controller: &mut dyn Controller, at: f64) -> bool {
 /// A receiver does not take back an advertised window: the sender must use up a window far above the data in flight before a
 /// limit acts. Until then, losses belong to the earlier window, while the data in flight grow as before.
 #[test]
-fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capacity() {
+fn an_overflow_before_a_trial_takes_effect_reveals_the_capacity() {
     // An application that waits for missing data has a lot to read after the repair.
     for unread in [0, 400_000] {
         let (mut controller, at) = trying();
@@ -365,7 +365,7 @@ fn what_overflows_before_a_trial_is_in_force_does_not_end_it_and_tells_the_capac
 
 /// Until an overflow has been repaired, the rate is no evidence about the window.
 #[test]
-fn an_overflow_that_is_repaired_while_a_trial_settles_does_not_end_it() {
+fn an_overflow_repaired_while_a_trial_settles_does_not_end_it() {
     let (mut controller, at) = trying();
     show(&mut *controller, (at, at + 0.1), (100.0, |_| 10.0), (30, 0));
     show(&mut *controller, (at + 0.1, at + 0.3), (80.0, |_| 14.0), (0, 0));
@@ -377,7 +377,7 @@ fn an_overflow_that_is_repaired_while_a_trial_settles_does_not_end_it() {
 const KEPT_QUEUE: f64 = 1.2;
 
 #[test]
-fn a_sender_that_sends_a_little_less_does_not_open_a_window_that_is_held() {
+fn a_slightly_slower_sender_does_not_release_a_held_window() {
     let (mut controller, at) = trying();
     show(&mut *controller, (at, at + 3.0), (100.0, |_| KEPT_QUEUE), (0, 0));
     assert_eq!(controller.phase(), SizingPhase::Holding);
@@ -389,7 +389,7 @@ fn a_sender_that_sends_a_little_less_does_not_open_a_window_that_is_held() {
 }
 
 #[test]
-fn a_path_that_was_held_until_a_packet_was_lost_by_chance_is_remembered() {
+fn a_path_held_until_a_random_loss_is_remembered() {
     let (mut controller, at) = trying();
     // The path is remembered only if the longest queue was at least a tenth of a round trip.
     show(&mut *controller, (at, at + 0.1), (100.0, |_| 5.0), (0, 0));
@@ -402,7 +402,7 @@ fn a_path_that_was_held_until_a_packet_was_lost_by_chance_is_remembered() {
 }
 
 #[test]
-fn a_path_that_became_slower_or_faster_meanwhile_is_opened_and_costs_no_goodput() {
+fn a_remembered_path_whose_rate_changed_costs_no_goodput() {
     for rate in [(|_| 40e6) as fn(f64) -> f64, |_| 250e6] {
         let run = does_no_harm_again(&path(), &Fluid { rate, ..path() });
         assert!(resumed(&run));
@@ -410,13 +410,13 @@ fn a_path_that_became_slower_or_faster_meanwhile_is_opened_and_costs_no_goodput(
 }
 
 #[test]
-fn a_path_that_others_use_meanwhile_is_opened_and_costs_no_goodput() {
+fn new_cross_traffic_on_a_remembered_path_costs_no_goodput() {
     let cross = |drain: f64| if drain < 0.04 { 120e6 } else { 40e6 };
     does_no_harm_again(&path(), &Fluid { cross, ..path() });
 }
 
 #[test]
-fn another_round_trip_is_another_path() {
+fn a_very_different_rtt_means_another_path() {
     // RFC 9959, section 4.2.1: less than half of the saved RTT, or more than ten times as much.
     for rtt in [(|_| 0.015) as fn(f64) -> f64, |_| 0.45] {
         assert!(!resumed(&again(&path(), &Fluid { rtt, ..path() }, 0.0)));

@@ -51,7 +51,7 @@ fn assert_left(unused: &mut Unused) {
 }
 
 #[test]
-fn random_losses_go_on_at_seven_tenths_of_the_pace_and_each_test_comes_after_twice_as_many_epochs()
+fn random_losses_are_retested_at_seven_tenths_at_growing_intervals()
 {
     let mut unused = paced();
     let changes = run(&mut unused, 12.0, |_| (0.0, LOSS));
@@ -70,21 +70,21 @@ fn random_losses_go_on_at_seven_tenths_of_the_pace_and_each_test_comes_after_twi
 }
 
 #[test]
-fn losses_that_end_with_the_full_pace_are_those_of_others() {
+fn losses_only_at_the_full_pacing_rate_come_from_cross_traffic() {
     let mut unused = paced();
     run(&mut unused, 20.0, |pace| (0.0, if pace > 0.9 { LOSS } else { 0.0 }));
     assert_left(&mut unused);
 }
 
 #[test]
-fn others_take_what_an_eased_pace_leaves_if_hardly_a_probe_finds_the_path_idle() {
+fn pacing_ends_if_cross_traffic_takes_what_a_lower_rate_leaves() {
     let mut unused = paced();
     run(&mut unused, 20.0, |pace| (if pace > 0.9 { 0.0 } else { 0.9 * Q }, LOSS));
     assert_left(&mut unused);
 }
 
 #[test]
-fn losses_that_return_in_masses_with_the_pace_are_those_of_others() {
+fn overflows_on_each_return_to_the_full_rate_come_from_cross_traffic() {
     let mut unused = paced();
     let (mut last, mut overflows) = (0.99, 0);
     run(&mut unused, 20.0, |pace| {
@@ -97,7 +97,7 @@ fn losses_that_return_in_masses_with_the_pace_are_those_of_others() {
 }
 
 #[test]
-fn one_test_that_finds_others_may_be_chance() {
+fn a_single_test_that_finds_cross_traffic_may_be_chance() {
     let mut unused = paced();
     let mut clean = 0;
     // No packet is lost in the ten epochs of a test.
@@ -112,7 +112,7 @@ fn one_test_that_finds_others_may_be_chance() {
 }
 
 #[test]
-fn a_loss_on_a_path_that_others_used_before_starts_no_pace() {
+fn a_loss_on_a_previously_shared_path_starts_no_pacing() {
     let mut script = Script::held();
     // Cross traffic appears and disappears.
     script.run(2.0, 0.75, 0.037, 0);
@@ -129,7 +129,7 @@ fn a_loss_on_a_path_that_others_used_before_starts_no_pace() {
 }
 
 #[test]
-fn probes_that_found_the_path_idle_beside_the_pace_start_no_other_pace_once_others_use_it() {
+fn past_idle_probes_do_not_restart_pacing_amid_cross_traffic() {
     let mut unused = paced();
     // Random losses end, and the window becomes the limit again.
     run(&mut unused, 20.0, |_| (0.0, 0.0));

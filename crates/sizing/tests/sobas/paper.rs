@@ -22,7 +22,7 @@ fn saturated_at(run: &Run) -> Option<f64> {
 }
 
 #[test]
-fn the_initial_limit_is_the_trains_capacity_times_the_round_trip() {
+fn the_initial_limit_is_the_train_capacity_times_the_rtt() {
     let run = run(&Fluid::clean(), 3.0);
     let (_, first) = limits(&run)[0];
     // Trains see the wire's rate, 100 Mbit/s x 1500/1448 = 103.6 Mbit/s; times 100 ms: 1.295 MB.
@@ -31,7 +31,7 @@ fn the_initial_limit_is_the_trains_capacity_times_the_round_trip() {
 }
 
 #[test]
-fn beyond_the_initial_limit_the_window_grows_by_two_segments_per_round_trip() {
+fn beyond_the_initial_limit_the_window_grows_by_two_segments_per_rtt() {
     // The trains see half the capacity, so the limit is reached and then raised.
     let run = run(&Fluid { train_error: 2.0, ..Fluid::clean() }, 6.0);
     let limits = limits(&run);
@@ -42,7 +42,7 @@ fn beyond_the_initial_limit_the_window_grows_by_two_segments_per_round_trip() {
 }
 
 #[test]
-fn saturation_needs_five_seconds_of_flat_throughput_and_sets_rate_times_round_trip() {
+fn saturation_needs_five_flat_seconds_and_sets_rate_times_rtt() {
     let run = run(&Fluid { buffer: BDP, ..Fluid::clean() }, 12.0);
     let at = saturated_at(&run).expect("saturation");
     assert!(at >= 5.0, "{at}");
@@ -56,7 +56,7 @@ fn saturation_needs_five_seconds_of_flat_throughput_and_sets_rate_times_round_tr
 }
 
 #[test]
-fn saturation_is_not_found_while_throughput_rises() {
+fn saturation_is_not_detected_while_throughput_rises() {
     // The bottleneck's rate grows by 3 % per second.
     let rate = |t: f64| 50e6 * 1.03f64.powf(t);
     let run = run(&Fluid { rate, train_error: 0.4, buffer: BDP, ..Fluid::clean() }, 15.0);

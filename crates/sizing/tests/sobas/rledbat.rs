@@ -21,7 +21,7 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
 }
 
 #[test]
-fn an_idle_path_is_used_below_the_target_of_sixty_milliseconds() {
+fn an_idle_path_is_used_within_the_60_ms_target() {
     let run = run(&path(), 60.0);
     // Slow start doubles beyond the buffer's size before it sees the queue; later nothing is lost.
     assert!(run.last_drop <= 2.0, "{}", run.last_drop);
@@ -34,7 +34,7 @@ fn an_idle_path_is_used_below_the_target_of_sixty_milliseconds() {
 }
 
 #[test]
-fn others_who_keep_a_queue_get_the_path() {
+fn queue_building_cross_traffic_gets_the_path() {
     let cross = |drain: f64| if drain < 0.09 { 110e6 } else { 95e6 };
     let run = run(&Fluid { cross, ..path() }, 30.0);
     assert!(run.goodput(10.0, 30.0) <= 0.1 * 100e6, "{}", run.goodput(10.0, 30.0));
@@ -42,7 +42,7 @@ fn others_who_keep_a_queue_get_the_path() {
 }
 
 #[test]
-fn a_host_that_allows_less_than_two_segments_is_not_asked_for_more() {
+fn the_window_never_exceeds_a_host_limit_below_two_segments() {
     for max in [1, 1448, 2896] {
         let run = simulate(Sizing::Rledbat, max, &path(), 5.0);
         assert!(run.window <= Some(Bytes::new(max)), "{max}: {:?}", run.window);

@@ -33,7 +33,7 @@ fn empty() -> Fluid {
 }
 
 #[test]
-fn a_train_that_errs_costs_no_goodput_and_no_trains_are_sent_after_the_first() {
+fn one_wrong_train_costs_no_goodput_and_triggers_no_more_trains() {
     for odd_train in 0..TRAINS {
         for error in [0.5, 0.8, 0.9, 1.1, 1.25, 2.0] {
             let fluid = Fluid { odd_train: Some((odd_train, error)), ..empty() };
@@ -46,7 +46,7 @@ fn a_train_that_errs_costs_no_goodput_and_no_trains_are_sent_after_the_first() {
 }
 
 #[test]
-fn a_loss_while_the_window_opens_costs_no_goodput() {
+fn a_loss_during_startup_costs_no_goodput() {
     for hundredths in 5..100 {
         let loses_at = Some(f64::from(hundredths) / 100.0);
         let (ours, theirs) = beside_alone(&Fluid { loses_at, ..empty() }, 30.0);
@@ -64,7 +64,7 @@ fn beside_window_limited_transfers_a_queue_is_left_to_congestion_control() {
 }
 
 #[test]
-fn trains_that_others_held_up_cost_no_goodput() {
+fn trains_delayed_by_cross_traffic_cost_no_goodput() {
     // Nine such transfers leave 50 - 15.8 = 34.2 Mbit/s. All trains but one measure 50 / 1.7 = 29.4; or
     // all measure 50 / 1.3 = 38.5.
     let cross = |drain: f64| 9.0 * 22e3 * 8.0 / (0.1 + drain);

@@ -7,7 +7,7 @@ use crate::fluid::MSS;
 use crate::script::{BDP, C, Q, Script, T, assert_near, assert_pace};
 
 #[test]
-fn startup_is_limited_to_1_1_bdp_of_the_first_train() {
+fn the_first_train_limits_startup_to_1_1_bdp() {
     let mut script = Script::new(Sizing::Sobas);
     // The first train is faster than the later ones by a tenth, so that its rate differs from the capacity.
     script.train_error = 1.1;
@@ -20,14 +20,14 @@ fn startup_is_limited_to_1_1_bdp_of_the_first_train() {
 }
 
 #[test]
-fn a_hold_has_room_for_q_and_two_segments_and_paces_one_per_cent_above() {
+fn a_hold_allows_q_plus_two_segments_and_paces_one_percent_above() {
     let script = Script::held();
     assert_near(script.window(), C * (T + Q) + 2.0 * MSS);
     assert_pace(&script, 1.01);
 }
 
 #[test]
-fn two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below() {
+fn two_epochs_far_below_capacity_or_four_slightly_below_end_the_hold() {
     for (share, queue, epochs, why) in [
         // The queue is long enough for the window to bind: R (T + Q) is the window's C (T + q).
         (0.85, 0.021, 2.0, Reason::RateFell),
@@ -45,7 +45,7 @@ fn two_epochs_far_below_the_capacity_open_the_path_and_four_a_little_below() {
 }
 
 #[test]
-fn a_step_of_three_per_cent_comes_after_36_epochs_and_is_taken_back() {
+fn a_three_percent_step_follows_36_epochs_and_is_reverted() {
     let mut script = Script::held();
     let held = script.window();
     let since = script.windows.last().unwrap().0;
@@ -62,7 +62,7 @@ fn a_step_of_three_per_cent_comes_after_36_epochs_and_is_taken_back() {
 }
 
 #[test]
-fn a_rate_that_follows_three_steps_opens_the_path() {
+fn a_rate_that_follows_three_steps_releases_the_hold() {
     let mut script = Script::held();
     let since = script.seconds();
     // All data of a window arrive at once, without a queue.
@@ -88,7 +88,7 @@ fn lose_by_chance(script: &mut Script) {
 }
 
 #[test]
-fn a_loss_within_three_epochs_of_a_queue_is_an_overflow_and_a_later_one_without_effect_changes_nothing()
+fn a_loss_within_three_epochs_of_a_queue_is_an_overflow()
  {
     for (epochs_later, is_random) in [(1.0, false), (2.0, false), (3.6, true)] {
         let mut script = Script::held();
@@ -102,7 +102,7 @@ fn a_loss_within_three_epochs_of_a_queue_is_an_overflow_and_a_later_one_without_
 }
 
 #[test]
-fn a_path_that_congestion_control_leaves_unused_is_paced_unless_probes_find_it_used_by_others() {
+fn an_unused_path_is_paced_unless_probes_find_cross_traffic() {
     // Alone at half of the capacity, half of the probes find the path idle. Eight epochs contain forty probes; for these, a
     // quarter is lower by more than two standard errors of 0.067.
     for (one_in, paces) in [(2, true), (4, false), (10, false), (100, false)] {
@@ -123,7 +123,7 @@ fn a_path_that_congestion_control_leaves_unused_is_paced_unless_probes_find_it_u
 }
 
 #[test]
-fn random_losses_get_three_windows_a_pace_below_the_capacity_and_bbr_until_cubic_is_back() {
+fn random_losses_switch_to_bbr_below_capacity_until_cubic_recovers() {
     let mut script = Script::held();
     lose_by_chance(&mut script);
     assert_near(script.window(), 3.0 * (C * (T + Q) + 2.0 * MSS));
@@ -137,7 +137,7 @@ fn random_losses_get_three_windows_a_pace_below_the_capacity_and_bbr_until_cubic
 }
 
 #[test]
-fn others_that_keep_twice_the_queue_end_what_random_losses_began() {
+fn cross_traffic_with_twice_the_queue_ends_pacing_after_random_loss() {
     for (queue, opens) in [(1.9 * Q, false), (2.1 * Q, true)] {
         let mut script = Script::held();
         lose_by_chance(&mut script);
@@ -167,12 +167,12 @@ fn paced_with(loss: f64) -> Script {
 }
 
 #[test]
-fn a_pace_that_loses_no_more_than_before_stays() {
+fn pacing_without_more_loss_continues() {
     assert_eq!(paced_with(0.0).congestion, CongestionChoice::Bbr);
 }
 
 #[test]
-fn a_pace_that_loses_more_than_before_was_an_overflow_and_half_of_the_queue_is_kept() {
+fn more_loss_when_paced_means_an_overflow_and_halves_the_queue() {
     let script = paced_with(0.05);
     assert_eq!(script.congestion, CongestionChoice::Own);
     assert_eq!(script.phase(), Some(SizingPhase::Holding));
@@ -180,7 +180,7 @@ fn a_pace_that_loses_more_than_before_was_an_overflow_and_half_of_the_queue_is_k
 }
 
 #[test]
-fn a_pace_that_loses_more_while_less_arrives_leaves_the_path_to_others_for_good() {
+fn more_loss_at_a_lower_paced_rate_ends_pacing_for_good() {
     for (loss, tries_again) in [(0.0, true), (0.2, false)] {
         let mut script = Script::held();
         script.report(1, 2.0 * BDP);
@@ -202,7 +202,7 @@ fn a_pace_that_loses_more_while_less_arrives_leaves_the_path_to_others_for_good(
 }
 
 #[test]
-fn a_path_that_congestion_control_leaves_unused_for_eight_epochs_is_paced_unless_others_queue() {
+fn a_path_unused_for_eight_epochs_is_paced_unless_a_queue_stands() {
     for (in_slow_start, queue, paces) in
         [(false, 0.0, true), (true, 0.0, false), (false, 1.1 * Q, false)]
     {
@@ -221,7 +221,7 @@ fn a_path_that_congestion_control_leaves_unused_for_eight_epochs_is_paced_unless
 }
 
 #[test]
-fn a_sender_that_ignores_losses_is_paced_after_the_second_and_another_after_eight_epochs() {
+fn a_sender_that_ignores_losses_is_paced_sooner_than_one_that_reacts() {
     let epochs_to_pace = |ssthresh| {
         let mut script = Script::held();
         let cwnd = Bytes::from_f64(BDP);
@@ -243,7 +243,7 @@ fn a_sender_that_ignores_losses_is_paced_after_the_second_and_another_after_eigh
 }
 
 #[test]
-fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
+fn a_loss_during_a_step_ends_the_steps_but_keeps_congestion_control() {
     let mut script = Script::held();
     let held = script.window();
     while script.window() <= held {
@@ -259,7 +259,7 @@ fn a_loss_during_a_step_ends_the_steps_and_not_congestion_control() {
 }
 
 #[test]
-fn two_epochs_with_random_losses_on_an_open_path_send_trains_again() {
+fn two_epochs_of_random_loss_on_an_open_path_trigger_new_trains() {
     let mut script = Script::held();
     // Cross traffic appears and disappears.
     script.run(2.0, 0.75, 0.037, 0);
@@ -274,7 +274,7 @@ fn two_epochs_with_random_losses_on_an_open_path_send_trains_again() {
 
 /// The window grows as Linux's does; events and limits follow in steps of a quarter.
 #[test]
-fn an_open_window_grows_by_two_bytes_for_each_to_eight_flights() {
+fn an_open_window_grows_two_bytes_per_byte_up_to_eight_flights() {
     let mut script = Script::new(Sizing::SobasLive);
     for _ in 0..40 {
         script.run(0.01, 0.2, 0.0, 0);
@@ -293,7 +293,7 @@ fn an_open_window_grows_by_two_bytes_for_each_to_eight_flights() {
 }
 
 #[test]
-fn a_window_that_was_held_grows_by_a_quarter_of_a_byte_for_each() {
+fn a_released_window_grows_by_a_quarter_byte_per_byte_received() {
     let mut script = Script::held();
     let since = script.seconds();
     while script.opened(since).is_none() {
@@ -308,7 +308,7 @@ fn a_window_that_was_held_grows_by_a_quarter_of_a_byte_for_each() {
 
 /// A window that the last transfer held is opened from 2 x 3/4 of its longest queue.
 #[test]
-fn a_memory_begins_with_twice_three_quarters_of_the_longest_queue() {
+fn a_remembered_path_starts_from_1_5_times_its_longest_queue() {
     let mut script = Script::new(Sizing::Sobas);
     script.run(2.0, 1.0, Q, 0);
     // A standing queue, too short for cross traffic's and too long for a transfer alone.

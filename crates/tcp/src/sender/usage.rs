@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn in_congestion_avoidance_a_window_that_was_not_reached_does_not_grow() {
+    fn in_congestion_avoidance_an_unfilled_cwnd_does_not_grow() {
         let mut usage = WindowUsage::default();
         (1..=9).for_each(|next| usage.handle_sent(0, next, next, 10));
         assert!(!usage.is_limited(10, || false));

@@ -14,7 +14,7 @@ fn pacing(flow: &Flow) -> f64 {
 }
 
 #[test]
-fn it_finds_the_rate_of_the_bottleneck() {
+fn bbr_finds_the_bottleneck_rate() {
     for (rate, rtt) in [(1000.0, 50), (10_000.0, 20), (200.0, 200)] {
         let mut flow = flow(rate, rtt);
         flow.run_until(at(5000));
@@ -27,7 +27,7 @@ fn it_finds_the_rate_of_the_bottleneck() {
 }
 
 #[test]
-fn startup_finds_the_rate_in_a_logarithm_of_round_trips() {
+fn startup_finds_the_rate_in_logarithmically_many_rtts() {
     // 10 packets in 50 ms are 200/s; 10,000/s is 50 times that: log2(50) = 5.6 round trips of
     // doubling, and three to detect that the rate no longer grows.
     let mut flow = flow(10_000.0, 50);
@@ -37,7 +37,7 @@ fn startup_finds_the_rate_in_a_logarithm_of_round_trips() {
 }
 
 #[test]
-fn probing_queues_a_quarter_of_the_bdp_and_three_quanta_at_most() {
+fn probing_queues_at_most_a_quarter_bdp_plus_three_quanta() {
     // BDP = 1000/s * 51 ms = 51 packets. The probing phase lasts until 1.25 BDP and three quanta
     // are in flight. At 8 Mbit/s a quantum is two packets: 12.75 + 6 wait, and one is in service.
     let mut flow = flow(1000.0, 50);
@@ -51,7 +51,7 @@ fn probing_queues_a_quarter_of_the_bdp_and_three_quanta_at_most() {
 }
 
 #[test]
-fn every_ten_seconds_the_flight_comes_down_to_four_packets() {
+fn probe_rtt_lowers_cwnd_to_four_packets_every_ten_seconds() {
     let mut flow = flow(1000.0, 50);
     let mut lowest = f64::INFINITY;
     flow.run_until(at(5000));
@@ -66,7 +66,7 @@ fn every_ten_seconds_the_flight_comes_down_to_four_packets() {
 }
 
 #[test]
-fn probing_finds_a_rate_that_rises() {
+fn probing_finds_a_higher_rate() {
     let mut flow = flow(1000.0, 50);
     flow.run_until(at(4000));
     flow.set_rate(2000.0);
@@ -77,7 +77,7 @@ fn probing_finds_a_rate_that_rises() {
 }
 
 #[test]
-fn a_rate_that_falls_is_believed_after_ten_round_trips() {
+fn a_lower_rate_is_adopted_after_ten_rtts() {
     let mut flow = flow(2000.0, 50);
     flow.run_until(at(4000));
     flow.set_rate(1000.0);
@@ -87,7 +87,7 @@ fn a_rate_that_falls_is_believed_after_ten_round_trips() {
 }
 
 #[test]
-fn a_loss_leaves_the_rate_alone_and_the_window_comes_back() {
+fn a_loss_keeps_the_pacing_rate_and_cwnd_recovers() {
     let mut flow = flow(1000.0, 50);
     flow.run_until(at(3000));
     let (window, rate) = (flow.control.cwnd(), pacing(&flow));

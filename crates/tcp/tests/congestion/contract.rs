@@ -60,7 +60,7 @@ fn simulate(control: &mut Congestion, now: u64, una: &mut u64, step: &Step) {
 
 proptest! {
     #[test]
-    fn the_window_is_a_number_and_never_below_one_packet(
+    fn cwnd_is_finite_and_at_least_one_packet(
         steps in prop::collection::vec(step(), 1..300),
         per_ack in any::<bool>(),
     ) {
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn an_ack_never_closes_a_loss_based_window_and_a_loss_never_opens_it(
+    fn acks_never_shrink_a_loss_based_cwnd_and_losses_never_grow_it(
         steps in prop::collection::vec(step(), 1..300),
     ) {
         for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
@@ -98,7 +98,7 @@ proptest! {
 }
 
 #[test]
-fn every_control_that_does_not_yield_fills_a_link_with_an_endless_queue() {
+fn every_control_but_lp_fills_a_link_with_an_unbounded_queue() {
     for algorithm in ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::Lp) {
         let control = Congestion::new(algorithm, &config());
         let mut flow = Flow::new(control, 1000.0, Duration::from_millis(50));
@@ -109,7 +109,7 @@ fn every_control_that_does_not_yield_fills_a_link_with_an_endless_queue() {
 }
 
 #[test]
-fn only_bbr_paces_by_itself() {
+fn only_bbr_sets_a_pacing_rate() {
     for algorithm in ALL {
         let control = Congestion::new(algorithm, &config());
         let mut flow = Flow::new(control, 1000.0, Duration::from_millis(50));
@@ -120,7 +120,7 @@ fn only_bbr_paces_by_itself() {
 }
 
 #[test]
-fn a_flow_carries_a_compact_control() {
+fn congestion_state_fits_in_40_bytes() {
     // Reno is inline, at most five words; the others are behind a pointer.
     assert!(size_of::<Congestion>() <= 40, "{}", size_of::<Congestion>());
 }

@@ -26,14 +26,14 @@ fn clock(cubic: &mut Cubic, rtt: u64, end: u64) {
 }
 
 #[test]
-fn a_loss_takes_three_tenths() {
+fn a_loss_reduces_cwnd_by_three_tenths() {
     let cubic = after_loss_at(100.0);
     assert!((cubic.cwnd() - 70.0).abs() < 1e-9);
     assert!((cubic.ssthresh() - 70.0).abs() < 1e-9);
 }
 
 #[test]
-fn the_window_is_back_at_w_max_after_k_seconds() {
+fn cwnd_returns_to_w_max_after_k_seconds() {
     // W_max = 1000, so K = cbrt(1000 * 0.3 / 0.4) = cbrt(750) = 9.086 s. With a long RTT the
     // Reno-friendly window stays below: 0.529 packets per 200 ms are 24 after 9 s.
     let mut cubic = after_loss_at(1000.0);
@@ -53,7 +53,7 @@ fn the_curve_is_concave_below_w_max_and_convex_above() {
 }
 
 #[test]
-fn a_second_loss_below_w_max_makes_room_by_fast_convergence() {
+fn a_second_loss_below_w_max_triggers_fast_convergence() {
     // First loss at 1000: W_max = 1000, cwnd = 700. Second at 700: W_max = 700 * 0.85 = 595,
     // cwnd = 490, K = cbrt((595 - 490) / 0.4) = cbrt(262.5) = 6.403 s.
     let mut cubic = after_loss_at(1000.0);
@@ -65,7 +65,7 @@ fn a_second_loss_below_w_max_makes_room_by_fast_convergence() {
 }
 
 #[test]
-fn on_a_short_path_it_grows_like_reno() {
+fn on_a_short_path_cubic_grows_like_reno() {
     // W_max = 20, RTT 10 ms: the cubic curve gains less than 6 in its K = cbrt(15) = 2.47 s,
     // Reno's estimate 3 * 0.3 / 1.7 = 0.529 per 10 ms reaches 20 from 14 in 11.3 round trips.
     let mut cubic = after_loss_at(20.0);
@@ -79,7 +79,7 @@ fn on_a_short_path_it_grows_like_reno() {
 }
 
 #[test]
-fn one_ack_never_grows_the_window_by_more_than_half_a_packet_past_slow_start() {
+fn past_slow_start_one_ack_adds_at_most_half_a_packet() {
     // target <= 1.5 cwnd, so (target - cwnd) / cwnd <= 0.5 (section 4.2).
     let mut cubic = after_loss_at(10.0);
     let before = cubic.cwnd();
@@ -92,7 +92,7 @@ fn one_ack_never_grows_the_window_by_more_than_half_a_packet_past_slow_start() {
 }
 
 #[test]
-fn time_in_which_the_application_was_the_limit_does_not_count() {
+fn application_limited_time_does_not_count() {
     let mut cubic = after_loss_at(1000.0);
     clock(&mut cubic, 200, 2000);
     let before = cubic.cwnd();
@@ -127,7 +127,7 @@ fn after_a_timeout_the_curve_starts_where_slow_start_ends() {
 }
 
 #[test]
-fn slow_start_ends_without_a_loss_where_the_queue_has_no_end() {
+fn slow_start_ends_without_a_loss_on_an_unbounded_queue() {
     // 1000 packets/s, 100 ms: BDP 101 packets. The window doubles 2, 4 ... 128; the round that
     // starts with 128 is the first over a full pipe. Its ACKs arrive while the window grows to 256.
     // They show the queue after the eighth ACK of the next round at the latest: 264. Five rounds at

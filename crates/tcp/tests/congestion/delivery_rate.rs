@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 use crate::harness::at;
 
 #[test]
-fn the_rate_is_what_was_delivered_between_sending_and_acknowledgement() {
+fn the_rate_counts_the_data_delivered_between_sending_and_ack() {
     // Ten packets sent at 0, acknowledged one per 10 ms from 100 ms on. When the last arrives
     // at 190 ms, ten were delivered since it was sent at 0: 10 / 190 ms.
     let mut rate = DeliveryRate::default();
@@ -20,7 +20,7 @@ fn the_rate_is_what_was_delivered_between_sending_and_acknowledgement() {
 }
 
 #[test]
-fn compressed_acks_do_not_feign_speed() {
+fn ack_compression_does_not_inflate_the_rate() {
     // Two packets sent 100 ms apart with ACKs that arrive together at 250 ms. The send interval of the second, 100 ms since the
     // first, bounds the rate, regardless of the ACKs.
     let mut rate = DeliveryRate::default();
@@ -39,7 +39,7 @@ fn compressed_acks_do_not_feign_speed() {
 }
 
 #[test]
-fn a_sample_shorter_than_the_round_trip_is_refused() {
+fn a_sample_shorter_than_the_min_rtt_is_discarded() {
     let mut rate = DeliveryRate::default();
     let stamp = rate.handle_sent(at(0), 0);
     rate.handle_delivered(at(10), &stamp);
@@ -52,7 +52,7 @@ fn an_ack_that_delivers_nothing_gives_no_sample() {
 }
 
 #[test]
-fn samples_are_marked_while_the_sender_is_starved_and_not_after() {
+fn samples_are_app_limited_only_while_the_sender_is_starved() {
     let mut rate = DeliveryRate::default();
     rate.handle_starved(0);
     let starved = rate.handle_sent(at(0), 0);

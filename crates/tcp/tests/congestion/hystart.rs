@@ -24,7 +24,7 @@ fn a_steady_rtt_never_ends_slow_start() {
 }
 
 #[test]
-fn a_rise_by_an_eighth_slows_growth_to_a_quarter_after_eight_samples() {
+fn an_rtt_rise_of_an_eighth_slows_growth_after_eight_samples() {
     let (mut hystart, mut una) = (HyStart::default(), 0);
     round(&mut hystart, &mut una, 16, 100);
     // Threshold: clamp(100 / 8 = 12.5, 4, 16) = 12.5 ms; 113 > 112.5. The round's end is two
@@ -36,7 +36,7 @@ fn a_rise_by_an_eighth_slows_growth_to_a_quarter_after_eight_samples() {
 }
 
 #[test]
-fn a_rise_below_the_threshold_is_noise() {
+fn an_rtt_rise_below_the_threshold_is_ignored() {
     let (mut hystart, mut una) = (HyStart::default(), 0);
     round(&mut hystart, &mut una, 16, 100);
     for _ in 0..10 {
@@ -60,7 +60,7 @@ fn five_conservative_rounds_end_slow_start() {
 }
 
 #[test]
-fn a_spike_that_passes_lets_slow_start_resume() {
+fn slow_start_resumes_after_a_brief_rtt_spike() {
     let (mut hystart, mut una) = (HyStart::default(), 0);
     for rtt in [100, 100, 120, 120, 100, 100, 100] {
         round(&mut hystart, &mut una, 16, rtt);
@@ -70,7 +70,7 @@ fn a_spike_that_passes_lets_slow_start_resume() {
 }
 
 #[test]
-fn an_ack_of_many_packets_counts_eight() {
+fn a_large_ack_counts_at_most_eight_packets() {
     let mut hystart = HyStart::default();
     assert_eq!(
         hystart.handle_ack(&AckSample { una: 1, nxt: 9, ..ack(at(0)) }, 40.0),

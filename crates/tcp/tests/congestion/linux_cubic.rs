@@ -37,7 +37,7 @@ fn clock(cubic: &mut LinuxCubic, rtt: u64, end: u64) {
 }
 
 #[test]
-fn a_loss_takes_three_tenths_and_the_window_is_back_after_k_seconds() {
+fn cwnd_drops_by_three_tenths_on_loss_and_recovers_in_k_seconds() {
     // 1000 * 717 / 1024 = 700; K = cbrt(300 / 0.4) = 9.086 s.
     let mut cubic = after_loss_at(1000.0);
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (700.0, 700.0));
@@ -46,7 +46,7 @@ fn a_loss_takes_three_tenths_and_the_window_is_back_after_k_seconds() {
 }
 
 #[test]
-fn before_the_first_loss_a_round_trip_brings_a_twentieth() {
+fn before_the_first_loss_cwnd_grows_by_a_twentieth_per_rtt() {
     // The curve alone adds 0.4 packets in the first second; cnt <= 20 makes it 1.05 per round trip.
     let mut cubic = settled_at(100.0);
     clock(&mut cubic, 100, 1000);
@@ -60,7 +60,7 @@ fn before_the_first_loss_a_round_trip_brings_a_twentieth() {
 }
 
 #[test]
-fn the_reno_friendly_window_keeps_its_slope_above_the_last_maximum() {
+fn the_reno_friendly_window_keeps_its_slope_above_w_max() {
     // 15/8 windows of ACKs per packet (`beta_scale`): 14 + 30 * 8 / 15 = 30 after thirty round trips. RFC 9438
     // takes a packet per round trip from 20 on, and is at 39.
     let mut cubic = after_loss_at(20.0);
@@ -69,7 +69,7 @@ fn the_reno_friendly_window_keeps_its_slope_above_the_last_maximum() {
 }
 
 #[test]
-fn time_without_a_flight_does_not_count() {
+fn idle_time_does_not_count() {
     // `cubictcp_cwnd_event`: a minute without traffic does not move the curve.
     let mut cubic = after_loss_at(1000.0);
     clock(&mut cubic, 200, 2000);
@@ -101,7 +101,7 @@ fn left_slow_start_at(rtt: Duration, gap: Duration, paced: bool) -> f64 {
 }
 
 #[test]
-fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
+fn an_ack_train_of_half_the_rtt_ends_slow_start() {
     // 100 ms at a packet per ms: half of it, and the millisecond that four segments may take, are 51 packets of
     // ACKs. Rounds begin with 10, 20, 40 and 80, so the fourth is the first that is long enough.
     let (rtt, gap) = (Duration::from_millis(100), Duration::from_millis(1));
@@ -115,7 +115,7 @@ fn a_train_of_acks_as_long_as_half_the_round_trip_ends_slow_start() {
 }
 
 #[test]
-fn a_round_trip_longer_by_an_eighth_ends_slow_start() {
+fn an_rtt_rise_of_an_eighth_ends_slow_start() {
     let mut cubic = LinuxCubic::new(&CongestionConfig { initial_window: 32.0, ..config() });
     let round = |cubic: &mut LinuxCubic, number: u64, rtt: u64| {
         for i in 0..20 {
@@ -133,7 +133,7 @@ fn a_round_trip_longer_by_an_eighth_ends_slow_start() {
 }
 
 #[test]
-fn a_timeout_lowers_the_threshold_once_per_window_and_forgets_the_curve() {
+fn a_timeout_lowers_ssthresh_once_per_window_and_resets_the_curve() {
     let mut cubic = after_loss_at(1000.0);
     let again = CongestionEvent { reduced: true, ..event(at(10)) };
     cubic.handle_timeout(&again);

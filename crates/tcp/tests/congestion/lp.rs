@@ -46,7 +46,7 @@ fn an_early_indication_halves_the_window_without_a_loss() {
 }
 
 #[test]
-fn one_round_trip_brings_one_reaction() {
+fn lp_reacts_at_most_once_per_rtt() {
     let (mut control, before) = indicated();
     // These acknowledge packets sent before the reaction: SND.NXT was 91.
     acknowledge(&mut control, 1001, (62, 91), QUEUED);
@@ -54,7 +54,7 @@ fn one_round_trip_brings_one_reaction() {
 }
 
 #[test]
-fn congestion_that_persists_leaves_one_packet() {
+fn persistent_congestion_reduces_cwnd_to_one_packet() {
     let (mut control, _) = indicated();
     acknowledge(&mut control, 1001, (62, 120), QUEUED);
     assert!(control.cwnd() > 1.0);
@@ -65,7 +65,7 @@ fn congestion_that_persists_leaves_one_packet() {
 }
 
 #[test]
-fn the_window_rests_while_it_infers_and_grows_afterwards() {
+fn cwnd_stays_constant_during_inference_and_grows_afterwards() {
     let (mut control, before) = indicated();
     // The inference phase lasts three round trips of 150 ms, and the delay is low again.
     acknowledge(&mut control, 1010, (62, 130), BASE);
@@ -76,7 +76,7 @@ fn the_window_rests_while_it_infers_and_grows_afterwards() {
 }
 
 #[test]
-fn a_delayed_ack_is_no_queue() {
+fn a_delayed_ack_is_not_mistaken_for_a_queue() {
     // One packet in flight at a time; the receiver's timer delays each ACK by 40 ms.
     let mut control = Congestion::new(Algorithm::Lp, &config());
     acknowledge(&mut control, 900, (1, 60), BASE);
@@ -90,7 +90,7 @@ fn a_delayed_ack_is_no_queue() {
 }
 
 #[test]
-fn a_loss_takes_half_as_of_reno() {
+fn a_loss_halves_cwnd_as_in_reno() {
     let mut control = Congestion::new(Algorithm::Lp, &config());
     for una in 1..=40 {
         control.handle_ack(&ack(una, una, BASE));
@@ -102,7 +102,7 @@ fn a_loss_takes_half_as_of_reno() {
 }
 
 #[test]
-fn alone_it_uses_three_quarters_of_a_link_and_more() {
+fn a_lone_lp_flow_uses_at_least_three_quarters_of_the_link() {
     // A window that is halved as soon as a queue stands varies between half a BDP and a full one: 3/4 on average.
     let mut flow =
         Flow::new(Congestion::new(Algorithm::Lp, &config()), 1000.0, Duration::from_millis(BASE));

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use sweetspot_tcp::congestion::Prr;
 
 #[test]
-fn half_a_window_is_let_out_evenly() {
+fn half_a_window_is_sent_evenly_during_recovery() {
     // RFC 6937 section 4's example: a window of 20, the first packet lost, ssthresh 10. Each of the 19 ACKs delivers one
     // packet; over the recovery every second ACK releases one packet. This test starts with the third duplicate.
     let mut prr = Prr::new(10.0, 20);
@@ -18,7 +18,7 @@ fn half_a_window_is_let_out_evenly() {
 }
 
 #[test]
-fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
+fn after_heavy_loss_the_flight_grows_no_faster_than_slow_start() {
     // One packet of 20 is still in flight, ssthresh 10. An ACK that advances without a new loss releases the arrivals and
     // one more; any other ACK releases only the arrivals.
     let mut prr = Prr::new(10.0, 20);
@@ -30,13 +30,13 @@ fn after_a_heavy_loss_the_window_is_rebuilt_no_faster_than_slow_start() {
 }
 
 #[test]
-fn the_first_ack_always_lets_the_retransmission_out() {
+fn the_first_ack_always_allows_the_retransmission() {
     assert_eq!(Prr::new(2.0, 100).handle_ack(0, 99, false), 1);
 }
 
 proptest! {
     #[test]
-    fn the_flight_never_rises_above_ssthresh_once_below(
+    fn once_below_ssthresh_the_flight_never_exceeds_it(
         ssthresh in 2u32..50,
         flight in 4u32..100,
         acks in prop::collection::vec((0u32..4, any::<bool>()), 1..100),

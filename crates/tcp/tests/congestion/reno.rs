@@ -54,7 +54,7 @@ fn packets_beyond_ssthresh_count_in_congestion_avoidance() {
 }
 
 #[test]
-fn the_window_grows_under_another_limit_in_ns2_and_not_in_linux() {
+fn cwnd_grows_while_not_the_limit_in_ns2_but_not_in_linux() {
     let limited = AckSample { cwnd_limited: false, ..ack(at(0)) };
     let mut reno = Reno::new(&ns2());
     reno.handle_ack(&limited);
@@ -73,7 +73,7 @@ fn a_loss_halves_the_window_in_use() {
 }
 
 #[test]
-fn linux_halves_the_congestion_window() {
+fn linux_halves_cwnd_and_not_the_window_in_use() {
     // tcp_reno_ssthresh: 45 >> 1 = 22.
     let mut reno = Reno::new(&CongestionConfig { initial_window: 45.0, ..config() });
     reno.handle_recovery(&CongestionEvent { window: 25.0, ..event(at(0)) });
@@ -81,7 +81,7 @@ fn linux_halves_the_congestion_window() {
 }
 
 #[test]
-fn a_timeout_restarts_from_one_packet_towards_half() {
+fn a_timeout_sets_cwnd_to_one_and_ssthresh_to_half() {
     let mut reno = Reno::new(&CongestionConfig { initial_window: 45.0, ..ns2() });
     reno.handle_timeout(&event(at(0)));
     assert_eq!((reno.cwnd(), reno.ssthresh()), (1.0, 22.0));
@@ -91,7 +91,7 @@ fn a_timeout_restarts_from_one_packet_towards_half() {
 }
 
 #[test]
-fn duplicates_and_acks_of_a_recovery_do_not_open_the_window() {
+fn duplicate_acks_and_acks_in_recovery_do_not_grow_cwnd() {
     let mut reno = Reno::new(&ns2());
     reno.handle_ack(&AckSample { acked: 0, ..ack(at(0)) });
     reno.handle_ack(&AckSample { recovering: true, ..ack(at(0)) });
@@ -99,7 +99,7 @@ fn duplicates_and_acks_of_a_recovery_do_not_open_the_window() {
 }
 
 #[test]
-fn a_restart_after_idle_goes_back_to_the_initial_window() {
+fn a_restart_after_idle_resets_cwnd_to_the_initial_window() {
     let mut reno = Reno::new(&ns2());
     feed(&mut reno, 20);
     reno.handle_restart(at(1000));
@@ -107,7 +107,7 @@ fn a_restart_after_idle_goes_back_to_the_initial_window() {
 }
 
 #[test]
-fn another_back_off_keeps_its_share_of_the_window() {
+fn a_configured_backoff_keeps_its_share_of_the_window() {
     // Three quarters of 100 packets.
     let full = CongestionConfig { initial_window: 100.0, initial_ssthresh: 50.0, ..ns2() };
     let mut reno = Reno::new(&CongestionConfig { backoff: 0.75, ..full });

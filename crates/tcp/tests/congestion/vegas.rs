@@ -9,7 +9,7 @@ fn flow(rate: f64, rtt: u64) -> Flow {
 }
 
 #[test]
-fn between_alpha_and_beta_packets_wait_in_the_bottleneck() {
+fn the_bottleneck_queue_holds_between_alpha_and_beta_packets() {
     for (rate, rtt) in [(1000.0, 50), (2000.0, 20), (500.0, 100)] {
         let mut flow = flow(rate, rtt);
         flow.run_until(at(30_000));
@@ -22,7 +22,7 @@ fn between_alpha_and_beta_packets_wait_in_the_bottleneck() {
 }
 
 #[test]
-fn a_window_of_bdp_plus_alpha_to_beta_is_kept() {
+fn cwnd_stays_at_the_bdp_plus_alpha_to_beta_packets() {
     // 1000 packets/s and 50 ms plus 1 ms of service: BDP = 51 packets.
     let mut flow = flow(1000.0, 50);
     flow.run_until(at(30_000));
@@ -35,7 +35,7 @@ fn a_window_of_bdp_plus_alpha_to_beta_is_kept() {
 }
 
 #[test]
-fn a_loss_takes_a_quarter_and_a_timeout_all() {
+fn a_loss_cuts_cwnd_by_a_quarter_and_a_timeout_to_one() {
     let mut flow = flow(1000.0, 50);
     flow.run_until(at(30_000));
     let before = flow.control.cwnd();

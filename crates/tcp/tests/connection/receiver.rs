@@ -4,7 +4,7 @@ use sweetspot_tcp::{Arrival, Receiver, ReceiverConfig};
 use crate::pair::{Pair, RECEIVER, SENDER, delaying, ms};
 
 #[test]
-fn every_second_packet_is_acknowledged_once_the_quick_start_is_over() {
+fn every_second_packet_is_acknowledged_after_quickack_mode() {
     let acks = |receiver, packets| {
         let mut pair = Pair::new(SENDER, receiver, Some(packets));
         pair.run_until(ms(3000));
@@ -20,7 +20,7 @@ fn every_second_packet_is_acknowledged_once_the_quick_start_is_over() {
 }
 
 #[test]
-fn an_ack_waits_for_a_second_packet_no_longer_than_its_delay() {
+fn a_delayed_ack_waits_at_most_its_delay_for_a_second_packet() {
     let mut pair = Pair::new(SENDER, delaying(0), Some(1));
     pair.run_until(ms(1000));
     // SYN (21 ms), SYN-ACK (41), data (62), and a delay of 100 ms.
@@ -28,7 +28,7 @@ fn an_ack_waits_for_a_second_packet_no_longer_than_its_delay() {
 }
 
 #[test]
-fn congestion_is_echoed_until_the_sender_says_that_it_heard() {
+fn the_receiver_sends_ece_until_it_sees_cwr() {
     let mut pair = Pair::new(SENDER, RECEIVER, Some(60)).marking(&[15]);
     pair.run_until(ms(3000));
     let echoing: Vec<u64> =
@@ -42,7 +42,7 @@ fn congestion_is_echoed_until_the_sender_says_that_it_heard() {
 
 proptest! {
     #[test]
-    fn the_right_edge_of_the_window_never_goes_back(
+    fn the_right_window_edge_never_moves_back(
         steps in prop::collection::vec((1u64..50, prop::option::of(1u64..100)), 1..200),
         first in prop::option::of(1u64..20),
     ) {
@@ -82,7 +82,7 @@ fn a_smaller_window_takes_effect_as_data_arrives() {
 }
 
 #[test]
-fn packets_ahead_of_a_missing_one_are_counted() {
+fn out_of_order_packets_are_counted() {
     let mut receiver = Receiver::new(&RECEIVER);
     // 3 and 4 arrive before 2; 6 before 5, twice. 1 is old, and a packet that fills a hole is not ahead of a
     // missing one.

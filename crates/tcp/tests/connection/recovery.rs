@@ -24,7 +24,7 @@ fn finished(config: SenderConfig, drops: &[u64]) -> Pair {
 }
 
 #[test]
-fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
+fn every_style_repairs_one_loss_with_one_retransmission_and_no_timeout() {
     for config in [RENO, NEWRENO, SACK, FACK, SACK1, LINUX] {
         let pair = finished(config, &[30]);
         assert_eq!(pair.sender.statistics().timeouts, 0, "{:?}", config.recovery);
@@ -33,7 +33,7 @@ fn every_style_repairs_one_loss_by_one_retransmission_and_no_timeout() {
 }
 
 #[test]
-fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
+fn newreno_retransmits_the_next_hole_on_a_partial_ack() {
     // RFC 6582 section 3.2 step 3: one hole per round trip, no timeout.
     let pair = finished(NEWRENO, &[30, 33, 36]);
     assert_eq!(pair.retransmissions(), [30, 33, 36]);
@@ -45,7 +45,7 @@ fn a_partial_ack_sends_the_next_hole_again_in_newreno() {
 }
 
 #[test]
-fn sack_repairs_many_holes_within_a_round_trip() {
+fn sack_repairs_many_holes_within_one_rtt() {
     for config in [SACK, FACK, SACK1, LINUX] {
         let pair = finished(config, &[30, 33, 36, 40, 41]);
         assert_eq!(pair.retransmissions(), [30, 33, 36, 40, 41]);
@@ -57,7 +57,7 @@ fn sack_repairs_many_holes_within_a_round_trip() {
 }
 
 #[test]
-fn fack_finds_a_burst_of_losses_by_the_first_acknowledgement_beyond_it() {
+fn fack_detects_a_loss_burst_with_the_first_ack_beyond_it() {
     // Five packets are lost, then one arrives, more than three above the lowest. RFC 6675 waits for three arrivals.
     let first = |config| {
         let pair = finished(config, &[30, 31, 32, 33, 34]);
@@ -68,7 +68,7 @@ fn fack_finds_a_burst_of_losses_by_the_first_acknowledgement_beyond_it() {
 }
 
 #[test]
-fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
+fn a_lost_retransmission_costs_rfc_6675_a_timeout_but_not_linux() {
     let sack = finished(SACK, &[30, 30]);
     assert_eq!(sack.sender.statistics().timeouts, 1);
     let linux = finished(LINUX, &[30, 30]);
@@ -81,7 +81,7 @@ fn a_retransmission_lost_again_costs_rfc_6675_a_timeout_and_linux_none() {
 }
 
 #[test]
-fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_window() {
+fn sack1_times_out_once_half_a_window_is_lost() {
     // A window of 60, halved to 30, with `lost` consecutive losses. After the last duplicate ACK, the count is `lost`; the ACK
     // of the one retransmission subtracts 2. No more packets leave if `lost` - 2 >= 30. RFC 6675 removes lost packets from its
     // pipe.
@@ -98,7 +98,7 @@ fn counting_lost_packets_as_in_flight_costs_a_timeout_once_they_are_half_a_windo
 }
 
 #[test]
-fn the_first_packet_beyond_a_recovery_can_be_lost_without_a_timeout() {
+fn losing_the_first_packet_beyond_a_recovery_causes_no_timeout() {
     // RFC 6675 section 5: a recovery may begin once HighACK has reached RecoveryPoint.
     for config in [SACK, LINUX] {
         let first = finished(config, &[30]);
@@ -111,7 +111,7 @@ fn the_first_packet_beyond_a_recovery_can_be_lost_without_a_timeout() {
 }
 
 #[test]
-fn the_last_packet_of_all_is_rescued_where_a_recovery_is_under_way() {
+fn a_lost_last_packet_is_rescued_during_a_recovery() {
     // RFC 6675 section 4, NextSeg() rule (4): there are no new data and the hole is repaired, so the highest outstanding packet
     // is retransmitted, which avoids a timeout.
     let config = SenderConfig { initial_window: 50, ..SACK };
@@ -123,7 +123,7 @@ fn the_last_packet_of_all_is_rescued_where_a_recovery_is_under_way() {
 }
 
 #[test]
-fn holes_that_too_few_sacks_condemn_are_filled_when_there_is_nothing_else_to_send() {
+fn holes_below_dupthresh_are_retransmitted_if_no_new_data_remains() {
     // Rule (3): 38 has two packets above it, one less than DupThresh.
     let config = SenderConfig { initial_window: 50, ..SACK };
     let mut pair = Pair::new(config, RECEIVER, Some(40)).dropping(&[10, 38]);
@@ -135,7 +135,7 @@ fn holes_that_too_few_sacks_condemn_are_filled_when_there_is_nothing_else_to_sen
 }
 
 #[test]
-fn after_a_timeout_linux_sends_again_what_is_missing_and_nothing_else() {
+fn after_a_timeout_linux_retransmits_only_missing_packets() {
     // Both retransmissions are lost, and no later packet can reveal that.
     let config = SenderConfig { initial_window: 40, ..LINUX };
     let mut pair = Pair::new(config, RECEIVER, Some(40)).dropping(&[5, 20, 5, 20]);
@@ -146,7 +146,7 @@ fn after_a_timeout_linux_sends_again_what_is_missing_and_nothing_else() {
 }
 
 #[test]
-fn proportional_reduction_halves_without_a_silent_half_round_trip() {
+fn prr_halves_cwnd_without_half_an_rtt_of_silence() {
     // A window of 64 in slow start, one loss. RFC 6675 is silent until the pipe has fallen to half a window; PRR sends a packet
     // for every other ACK (RFC 6937 section 1).
     let config = |recovery| SenderConfig { recovery, initial_window: 64, ..LINUX };
@@ -169,7 +169,7 @@ fn proportional_reduction_halves_without_a_silent_half_round_trip() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
-    fn whatever_is_lost_everything_arrives_in_the_end(
+    fn all_data_arrives_under_any_pattern_of_losses(
         drops in prop::collection::vec(0u64..120, 0..60),
         recovery in prop::sample::select(vec![
             RecoveryStyle::Reno, RecoveryStyle::NewReno, RecoveryStyle::Sack, RecoveryStyle::Sack1,

@@ -18,7 +18,7 @@ fn max_in_flight(pair: &Pair) -> u64 {
 }
 
 #[test]
-fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
+fn the_flight_fills_the_smallest_of_rwnd_send_buffer_and_data() {
     let flight = |window, send_buffer, packets| {
         let config = SenderConfig { send_buffer, ..SENDER };
         let receiver = ReceiverConfig { window, ..RECEIVER };
@@ -33,7 +33,7 @@ fn the_flight_fills_the_smallest_of_window_send_buffer_and_congestion_window() {
 }
 
 #[test]
-fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() {
+fn limited_transmit_avoids_a_timeout_in_a_window_of_three() {
     // A window of 3 with its first packet lost: two duplicate ACKs, never three. RFC 3042 lets two new packets out; their
     // duplicate ACKs start the repair.
     let simulate = |limited_transmit| {
@@ -50,7 +50,7 @@ fn limited_transmit_sends_one_new_packet_for_each_of_the_first_two_duplicates() 
 }
 
 #[test]
-fn after_idle_the_window_starts_again_from_the_initial_one_if_so_wanted() {
+fn after_idle_cwnd_restarts_at_the_initial_window_if_configured() {
     let burst = |slow_start_restart| {
         let config = SenderConfig { slow_start_restart, initial_window: 4, ..SENDER };
         let mut pair = Pair::new(config, RECEIVER, Some(200));
@@ -66,7 +66,7 @@ fn after_idle_the_window_starts_again_from_the_initial_one_if_so_wanted() {
 }
 
 #[test]
-fn an_echo_of_congestion_halves_the_window_once_per_window_of_data() {
+fn ece_halves_cwnd_once_per_window_of_data() {
     let threshold = |marks: &[u64]| {
         let config = SenderConfig { initial_window: 32, ..SENDER };
         let mut pair = Pair::new(config, RECEIVER, Some(33)).marking(marks);
@@ -80,7 +80,7 @@ fn an_echo_of_congestion_halves_the_window_once_per_window_of_data() {
 }
 
 #[test]
-fn timestamps_make_every_ack_a_sample_and_its_absence_one_per_window() {
+fn with_timestamps_every_ack_is_an_rtt_sample() {
     // Ten packets leave at once and queue for up to 10 ms. With timestamps each of the rising RTTs counts, without them
     // only the first.
     let timeout = |timestamps| {
@@ -93,7 +93,7 @@ fn timestamps_make_every_ack_a_sample_and_its_absence_one_per_window() {
 }
 
 #[test]
-fn linux_counts_a_window_half_in_flight_as_the_limit_while_it_doubles() {
+fn in_slow_start_linux_grows_a_more_than_half_used_cwnd() {
     // `tcp_is_cwnd_limited`: 6 of 10 in flight are enough in slow start, 5 are not.
     let grown = |window| {
         let config = SenderConfig { growth: Growth::PerPacket, ..SENDER };
@@ -108,7 +108,7 @@ fn linux_counts_a_window_half_in_flight_as_the_limit_while_it_doubles() {
 }
 
 #[test]
-fn nothing_is_due_before_the_syn_is_polled_for() {
+fn no_timer_is_due_before_the_syn_is_polled() {
     for (algorithm, pacing) in [(Algorithm::Bbr, false), (Algorithm::Reno, true)] {
         let config = SenderConfig { algorithm, pacing, ..SENDER };
         assert_eq!(Sender::new(&config, Some(10)).poll_timeout(), None, "{algorithm:?}");
@@ -123,7 +123,7 @@ const LINUX: SenderConfig = SenderConfig {
 };
 
 #[test]
-fn a_send_buffer_counts_what_segments_take_of_the_kernels_memory() {
+fn a_send_buffer_counts_the_kernel_memory_of_its_segments() {
     // 832 bytes of overhead per segment: 100 segments of one packet fit. Twice 500 packets per round trip of 41 ms are
     // 23.8 packets in 1/1024 s. Of segments of 23 packets, 183,200 / 23,832 fit: 176 packets.
     let memory = SendMemory {
@@ -162,7 +162,7 @@ fn an_application_that_filled_its_buffer_sleeps_until_a_third_is_free() {
 }
 
 #[test]
-fn a_paced_sender_lets_segments_of_two_out_and_pauses_for_both() {
+fn a_paced_sender_with_offload_sends_pairs_and_pauses_for_both() {
     // 1 Mbit/s, packets of 1000 bytes: 8 ms each, so 16 ms after every pair (`tcp_min_tso_segs`).
     let gaps = |offload| {
         let config = SenderConfig { initial_window: 32, offload, ..LINUX };
@@ -179,7 +179,7 @@ fn a_paced_sender_lets_segments_of_two_out_and_pauses_for_both() {
 }
 
 #[test]
-fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
+fn the_linux_rto_is_at_least_the_rtt_plus_the_min_rto() {
     // `tcp_rtt_estimator`: rttvar_us >= tcp_rto_min_us. With an RTT of 41 ms the timeout is 241 ms, not 200.
     let timeout = |recovery| {
         let config = SenderConfig { recovery, ..LINUX };
@@ -195,7 +195,7 @@ fn a_linux_timeout_is_a_round_trip_and_the_least_timeout_at_least() {
 
 /// Twenty-five round trips of two packets each are more than the ten rounds of BBR's bandwidth filter.
 #[test]
-fn what_an_application_trickles_is_not_the_bandwidth_for_bbr() {
+fn a_trickling_application_does_not_lower_bbrs_bandwidth() {
     let config = SenderConfig { algorithm: Algorithm::Bbr, ..SENDER };
     let mut pair = Pair::new(config, RECEIVER, Some(400));
     pair.run_until(ms(2000));

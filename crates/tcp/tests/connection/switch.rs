@@ -20,7 +20,7 @@ fn view(sender: &Sender) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 #[test]
-fn a_sender_switches_congestion_control_with_its_window_as_it_is() {
+fn a_congestion_control_switch_keeps_the_window_and_loses_nothing() {
     for own in [Algorithm::Reno, Algorithm::Cubic] {
         for lost in [&[][..], &[60], &[60, 61, 75]] {
             // Packet 60 leaves in the third round trip, before 170 ms, and is repaired by 300 ms.
@@ -58,7 +58,7 @@ fn transmissions(config: SenderConfig, asked: &[Option<Rate>]) -> Vec<Sent> {
 }
 
 #[test]
-fn an_asked_pace_never_raises_the_rate_above_the_senders_own() {
+fn a_requested_pacing_rate_never_speeds_up_a_sender() {
     for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr] {
         let paced = SenderConfig { algorithm, pacing: true, ..LINUX };
         let own = transmissions(paced, &[]);
@@ -76,7 +76,7 @@ fn an_asked_pace_never_raises_the_rate_above_the_senders_own() {
 }
 
 #[test]
-fn a_sender_that_was_asked_for_a_pace_once_paces_by_its_own_window_from_then_on() {
+fn once_given_a_pacing_rate_a_sender_keeps_pacing_by_its_window() {
     let fast = Some(Rate::from_bits_per_second(1_000_000_000_000));
     let own = transmissions(SenderConfig { pacing: true, ..LINUX }, &[]);
     assert_eq!(transmissions(LINUX, &[fast]), own);

@@ -102,7 +102,7 @@ mod tests {
 
     /// 100 packets of 1500 B in 100 ms and its serialisation are just below 12 Mbit/s on the wire; 1000 B of each are payload.
     #[test]
-    fn formulas_in_other_units_than_the_goodput_name_both() {
+    fn formulas_in_units_other_than_goodput_name_both_units() {
         let of = |header: &str| {
             let text = format!(
                 "duration = '9s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '9pkt'\npacket = '1500B'\n\

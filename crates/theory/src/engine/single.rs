@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_standing_queue_is_what_the_pipe_does_not_hold() {
+    fn a_standing_queue_is_the_window_minus_the_bdp() {
         // 50 Mbit/s x 100 ms = 625 kB; a window of 700 kB: 112 ms, 75 kB waiting.
         let rtt = Duration::from_millis(100);
         let path = Path::new(Rate::from_mbit_per_second(50), rtt, Bytes::new(625_000)).unwrap();

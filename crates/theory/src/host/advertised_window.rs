@@ -128,7 +128,7 @@ mod tests {
     const ERAS: [Era; 4] = [Era::ThreeQuarters, Era::Half, Era::CautiousRatio, Era::Ratio];
 
     #[test]
-    fn kernels_fall_into_their_eras() {
+    fn kernel_versions_map_to_their_eras() {
         let of = |(a, b)| Era::of_kernel(a, b);
         assert_eq!([(2, 6), (3, 3)].map(of), [Era::ThreeQuarters; 2]);
         assert_eq!([(3, 4), (4, 19), (5, 15), (6, 5)].map(of), [Era::Half; 4]);
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_megabyte_in_each_era_by_hand() {
+    fn a_megabyte_in_each_era_matches_a_hand_calculation() {
         // 1,000,000 B: 3/4, 1/2, 65/256 = 253,906, 128/256.
         let windows = ERAS.map(|era| era.window(Bytes::new(1_000_000), None).get());
         assert_eq!(windows, [750_000, 500_000, 253_906, 500_000]);
     }
 
     #[test]
-    fn full_segments_replace_the_first_ratio() {
+    fn a_measured_ratio_replaces_the_initial_one() {
         // 1448 B in a packet of 2304 B of memory: 370,688 / 2304 = 160; 160/256 of 1 MB.
         let ratio = ScalingRatio::measured(Bytes::new(1448), Bytes::new(2304)).unwrap();
         assert_eq!(ratio.share(), 0.625);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn rmem_max_cuts_what_a_program_asks_for() {
+    fn rmem_max_caps_the_requested_buffer() {
         // A common mistake: 4 MB requested, 212,992 allowed and doubled; half of that is window.
         let asked = Bytes::new(4_000_000);
         let window = Era::Half.window_of_so_rcvbuf(asked, Bytes::new(212_992), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_for_a_window_is_the_least_that_gives_it() {
+    fn the_memory_for_a_window_is_minimal() {
         for era in ERAS {
             for w in [1u64, 2, 3, 4, 5, 1000, 65_535, 1_000_001] {
                 let memory = era.memory_for(Bytes::new(w), None);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_for_it_gives_it() {
+    fn the_suggested_so_rcvbuf_yields_the_wanted_window() {
         for era in ERAS {
             let wanted = Bytes::new(12_345_678);
             let asked = era.so_rcvbuf_for(wanted, None);

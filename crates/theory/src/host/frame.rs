@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_packet_by_hand() {
+    fn a_full_packet_matches_a_hand_calculation() {
         // 1500 - 20 - 20 - 12 = 1448 payload; 1500 + 38 = 1538 on the wire; 94.149 %.
         let f = Framing::COMMON;
         assert_eq!(f.payload(Bytes::new(1500)), Ok(Bytes::new(1448)));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn jumbo_frames_vlans_and_ipv6() {
+    fn jumbo_frames_vlans_and_ipv6_match_a_hand_calculation() {
         // Jumbo: 8948 / 9038 = 99.004 %. IPv6, one VLAN: 1428 / (1538 + 4) = 92.607 %.
         let jumbo = Framing::COMMON.efficiency(Bytes::new(8948)).unwrap();
         assert!((jumbo - 0.990_042).abs() < 1e-6);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_headers_are_refused() {
+    fn impossible_headers_are_rejected() {
         let odd = Framing { tcp_options: Bytes::new(10), ..Framing::COMMON };
         assert!(odd.payload(Bytes::new(1500)).is_err());
         let stacked = Framing { vlan_tags: 3, ..Framing::COMMON };

@@ -42,7 +42,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1460);
 
     #[test]
-    fn unread_data_takes_from_the_window_and_data_out_of_order_does_not() {
+    fn unread_data_reduces_the_window_but_out_of_order_data_does_not() {
         let space = Bytes::new(100_000);
         assert_eq!(window(space, Bytes::new(30_000), Bytes::ZERO), Bytes::new(70_000));
         // 30,000 bytes are held, all behind one lost packet: the window is not reduced.
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_follows_the_data_and_falls_by_half_at_most() {
+    fn the_target_follows_arrivals_and_falls_by_at_most_half() {
         // 50,000 received: + 4 * 1460 = 55,840. Nothing received: max(5,840, 50,000).
         let space = Bytes::new(100_000);
         assert_eq!(next_space(space, Bytes::new(50_000), MSS), Bytes::new(55_840));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_advertised() {
+    fn a_slow_readers_window_diverges_at_the_predicted_growth_rate() {
         // The map of section 4.2.1 itself, from a disturbance of one: after 80 round trips the norm is the modulus to the 80th,
         // within the ratio of the ellipse's axes.
         for times in [0.5, 1.0, 2.0, 3.0] {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_is_kept() {
+    fn an_advertised_window_is_never_retracted() {
         let promised = Bytes::new(60_000);
         assert_eq!(never_retracted(Bytes::new(40_000), promised), promised);
         assert_eq!(never_retracted(Bytes::new(80_000), promised), Bytes::new(80_000));

@@ -60,7 +60,7 @@ mod tests {
     const MSS: Bytes = Bytes::new(1500);
 
     #[test]
-    fn the_receiver_stays_ahead_of_the_sender() {
+    fn the_advertised_window_stays_ahead_of_the_sender() {
         let w = Bytes::new(30_000);
         assert_eq!(advertised_window(w, MSS, WindowGrowth::SlowStart), Bytes::new(60_000));
         assert_eq!(advertised_window(w, MSS, WindowGrowth::AdditiveIncrease), Bytes::new(31_500));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_all_memory_add_up_to_the_link() {
+    fn memory_shares_add_up_to_the_link_rate() {
         let (link, all) = (Rate::from_mbit_per_second(100), Bytes::new(5_440_000));
         let (big, small) = (Bytes::new(1_024_000), Bytes::new(64_000));
         let share = |own| fair_share(link, own, all).unwrap().as_f64();
@@ -84,14 +84,14 @@ mod tests {
     }
 
     #[test]
-    fn convergence_grows_with_window_and_rtt() {
+    fn convergence_takes_one_rtt_per_segment_of_half_the_window() {
         // 3 MB: 1.5 MB / 1500 B = 1000 RTTs of 100 ms.
         let t = convergence_time(Bytes::new(3_000_000), MSS, Duration::from_millis(100));
         assert_eq!(t, Ok(Duration::from_secs(100)));
     }
 
     #[test]
-    fn impossible_memory_is_refused() {
+    fn impossible_memory_is_rejected() {
         let link = Rate::from_mbit_per_second(100);
         assert!(fair_share(link, Bytes::ZERO, Bytes::ZERO).is_err());
         assert!(fair_share(link, Bytes::new(2), Bytes::new(1)).is_err());

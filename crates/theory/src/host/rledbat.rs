@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_rests_with_its_target_queued() {
+    fn a_flow_settles_with_its_target_queued() {
         // 100 Mbit/s: 40 ms = 500 kB, 60 ms = 750 kB.
         let rest = rest(&path(1_000_000), TARGET_DELAY).unwrap();
         assert_eq!(rest.standing_queue, Bytes::new(750_000));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_buffer_makes_it_an_ordinary_flow() {
+    fn a_buffer_below_the_target_is_not_covered() {
         let e = rest(&path(700_000), TARGET_DELAY).unwrap_err();
         assert!(matches!(e, TheoryError::NotCovered { .. }));
         // 5 ms are 62.5 kB, which fits.
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn short_paths_grow_slowly() {
+    fn the_gain_is_smaller_on_short_paths() {
         // 120 ms / 20 ms = 6; / 7 ms = 17.1 -> 18 -> 16; / 120 ms = 1; / 200 ms -> 1.
         let at = |ms| gain(Duration::from_millis(ms), TARGET_DELAY).unwrap();
         assert_eq!([20, 7, 120, 200].map(at), [1.0 / 6.0, 1.0 / 16.0, 1.0, 1.0]);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_beyond_the_standard_are_refused() {
+    fn targets_beyond_the_standard_are_rejected() {
         assert!(rest(&path(10_000_000), Duration::from_millis(101)).is_err());
         assert!(rest(&path(10_000_000), Duration::ZERO).is_err());
     }

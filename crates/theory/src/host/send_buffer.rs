@@ -74,7 +74,7 @@ mod tests {
 
     /// 80 ms are 81.92 segments with 832 B each in addition to payload, 68,157 B. Two thirds of 4 MiB are 2,796,203 B.
     #[test]
-    fn linuxs_default_sustains_two_thirds_of_it_by_hand() {
+    fn linuxs_default_buffer_sustains_two_thirds_of_its_size() {
         let default = buffer(4_194_304, 80);
         assert_eq!(default.window(), Bytes::new(2_728_045));
         // The mean of that and 4,194,304 - 68,157.
@@ -89,7 +89,7 @@ mod tests {
 
     /// Bytes in flight divided by the buffer's memory, as measured (6.18.44; `sweetspot emulate`, goodput times the min RTT).
     #[test]
-    fn the_window_is_what_paced_senders_had_at_least_and_fifteen_percent_more_at_most() {
+    fn paced_senders_reach_the_window_and_at_most_17_percent_more() {
         let measured = [
             (200_000, 50, 0.602),
             (1_048_576, 40, 0.676),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn law_the_memory_for_a_window_never_lets_less_be_in_flight() {
+    fn law_the_memory_for_a_window_always_sustains_it() {
         for mss in [88, 524, 1248, 1448, 8948].map(Bytes::new) {
             for window in [14_480, 1_000_000, 1_000_000_000].map(Bytes::new) {
                 let memory = memory_for(window, mss);

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shift_of_fifteen_is_refused() {
+    fn a_shift_of_fifteen_is_rejected() {
         assert!(WindowScale::new(15).is_err());
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_optimum_by_hand() {
+    fn the_optimum_matches_a_hand_calculation() {
         // B = 625 kB = 5 Mbit: B/A = 0.3333 s, B/C = 0.1 s;
         // R = 15 * 0.43333 / 0.2 = 32.5 Mbit/s; S = 32.5e6 * 0.1 / 8 + 625,000 = 1,031,250 B.
         let best = papers(625).optimum();
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backlog_takes_from_the_elephants_what_the_target_gains() {
+    fn a_backlog_shifts_rate_from_the_elephants_to_the_target() {
         let link = papers(625);
         for q in [0, 1_000, 100_000, 625_000] {
             let q = Bytes::new(q);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_shared_backlog_only_the_targets_packets_are_in_its_window() {
+    fn the_window_contains_only_the_targets_share_of_the_backlog() {
         // A full buffer of 625 kB adds 100 ms: R = 32.5 Mbit/s x 200 ms = 812.5 kB. The paper's S = R T_e + B gives 1031 kB.
         let link = papers(625);
         assert_eq!(link.window_at_backlog(Bytes::new(625_000)), Bytes::new(812_500));
@@ -188,14 +188,14 @@ mod tests {
     }
 
     #[test]
-    fn past_the_optimum_nothing_is_made_up() {
+    fn the_model_does_not_apply_beyond_the_optimum() {
         let link = papers(625);
         let e = link.throughput(link.optimum().socket_buffer + Bytes::new(1)).unwrap_err();
         assert!(matches!(e, TheoryError::NotCovered { .. }));
     }
 
     #[test]
-    fn a_full_path_leaves_the_backlogs_share_only() {
+    fn on_a_full_path_the_target_gets_only_its_backlog_share() {
         // A = 0, B = 625 kB: R = Q / (T_ct + Q/C) = 5e6 / 0.2 = 25 Mbit/s.
         let t = Duration::from_millis(100);
         let full = Rate::from_mbit_per_second(50);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn more_available_than_capacity_is_refused() {
+    fn available_bandwidth_above_capacity_is_rejected() {
         let t = Duration::from_millis(1);
         let mbit = Rate::from_mbit_per_second;
         assert!(Elephants::new(mbit(1), mbit(2), t, t, Bytes::ZERO).is_err());

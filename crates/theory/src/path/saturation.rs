@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sweet_spot_saturates_whatever_the_buffer() {
+    fn the_sweet_spot_saturates_the_path_with_any_buffer() {
         for buffer in [1, 100, 313, 625, 1250] {
             let path = papers_path(buffer);
             let at = throughput(&path, sweet_spot(&path).high).unwrap();
@@ -122,25 +122,25 @@ mod tests {
     }
 
     #[test]
-    fn without_a_buffer_three_quarters_are_left() {
+    fn without_a_buffer_three_quarters_of_the_capacity_remain() {
         assert_eq!(rate(&papers_path(0), 4000), 37.5);
     }
 
     #[test]
-    fn the_law_is_continuous_where_under_buffered_becomes_over_buffered() {
+    fn throughput_is_continuous_at_a_buffer_of_one_bdp() {
         // At B = CTm: (2D)^2 = 4 D^2, D^2 less leaves 3 D^2: 0.75 * 4/3 = 1.
         assert!((rate(&papers_path(624), 4000) - 50.0).abs() < 1e-3);
         assert_eq!(rate(&papers_path(625), 4000), 50.0);
     }
 
     #[test]
-    fn an_empty_socket_buffer_is_refused() {
+    fn an_empty_socket_buffer_is_rejected() {
         let e = throughput(&papers_path(625), Bytes::ZERO).unwrap_err();
         assert!(e.to_string().starts_with("socket buffer 0 B"), "{e}");
     }
 
     #[test]
-    fn a_path_without_capacity_or_delay_is_refused() {
+    fn a_path_without_capacity_or_delay_is_rejected() {
         let (c, t) = (Rate::from_mbit_per_second(1), Duration::from_millis(1));
         assert!(Path::new(Rate::ZERO, t, Bytes::ZERO).is_err());
         assert!(Path::new(c, Duration::ZERO, Bytes::ZERO).is_err());

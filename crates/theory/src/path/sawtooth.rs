@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_over_buffered_sawtooth_by_hand() {
+    fn the_over_buffered_sawtooth_matches_a_hand_calculation() {
         // CTm = 625, B = 1250: peak 1875, 937.5 rounds, N = 3/8 * 1875^2 = 1,318,359.4 packets,
         // T_V = N / C = 1318359.4 * 160 us = 210.94 s, mean backlog 7/9 * 1875 - 625 = 833.3.
         let (_, s) = papers(1250);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_over_period_is_the_throughput_of_equation_17() {
+    fn packets_per_period_give_the_throughput_of_equation_17() {
         for buffer in [0, 100, 313, 625, 1250] {
             let (path, s) = papers(buffer);
             let rate = s.packets.get() * 8000.0 / s.period.as_secs_f64();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn backlog_is_continuous_where_under_buffered_becomes_over_buffered() {
+    fn the_backlog_is_continuous_at_a_buffer_of_one_bdp() {
         // At B = CTm = D: 14/9 D - D = 5/9 D = 347.2 packets, and (7/3 - 3/2) / (3/2) D likewise.
         let (_, below) = papers(624);
         let (_, at) = papers(625);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_fall_with_the_square_of_what_the_path_holds() {
+    fn the_loss_rate_falls_with_the_square_of_bdp_plus_buffer() {
         // 1250 packets instead of 625: a quarter of the losses.
         let (_, small) = papers(0);
         let (_, large) = papers(625);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_six_by_hand() {
+    fn the_six_bdps_match_a_hand_calculation() {
         let mbit = Rate::from_mbit_per_second;
         let state = PathState {
             capacity: mbit(50),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_cross_traffic_the_first_four_are_one() {
+    fn without_cross_traffic_the_first_four_are_equal() {
         let b = six_bdps(&alone(&papers(313), PACKET).unwrap()).unwrap();
         assert_eq!([b.bdp2, b.bdp3, b.bdp4], [b.bdp1; 3]);
         // The largest window is 625 + 313 + 1 packets; one packet more is never reached.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rtt_below_the_minimum_is_refused() {
+    fn an_rtt_below_the_minimum_is_rejected() {
         let mut state = alone(&papers(313), PACKET).unwrap();
         state.exogenous_rtt = Duration::from_millis(99);
         assert!(six_bdps(&state).is_err());

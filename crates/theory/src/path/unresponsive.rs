@@ -36,13 +36,13 @@ mod tests {
     }
 
     #[test]
-    fn no_cross_traffic_is_the_bare_path() {
+    fn without_cross_traffic_the_path_is_unchanged() {
         let (c, t, b) = (mbit(50), Duration::from_millis(100), Bytes::new(625_000));
         assert_eq!(path(c, Rate::ZERO, t, b), Path::new(c, t, b));
     }
 
     #[test]
-    fn what_is_left_bounds_throughput_and_sizes_the_window() {
+    fn available_bandwidth_bounds_throughput_and_sizes_the_window() {
         // A = 15 Mbit/s, T_e = 102 ms: A T_e = 15e6 * 0.102 / 8 = 191,250 B.
         let left = path(mbit(50), mbit(35), Duration::from_millis(102), Bytes::new(313_000));
         let left = left.unwrap();
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn cross_traffic_that_leaves_nothing_is_refused() {
+    fn cross_traffic_that_leaves_nothing_is_rejected() {
         assert!(path(mbit(50), mbit(50), Duration::from_millis(1), Bytes::ZERO).is_err());
     }
 }

@@ -40,7 +40,7 @@ mod tests {
     const KB: u64 = 1000;
 
     #[test]
-    fn the_smallest_of_three_limits_the_window() {
+    fn the_smallest_of_three_limits_sets_the_send_window() {
         let (w, r, s) = (Bytes::new(300 * KB), Bytes::new(200 * KB), Bytes::new(250 * KB));
         assert_eq!(send_window(w, r, s), r);
         assert_eq!(send_window(Bytes::new(100 * KB), r, s), Bytes::new(100 * KB));
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_per_rtt_is_a_rate_and_back() {
+    fn window_and_rate_convert_both_ways() {
         // 75 kB per 10 ms: 600,000 bit / 0.01 s = 60 Mbit/s.
         let rate = throughput(Bytes::new(75 * KB), Duration::from_millis(10)).unwrap();
         assert_eq!(rate, Rate::from_mbit_per_second(60));
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rtt_of_zero_is_refused() {
+    fn an_rtt_of_zero_is_rejected() {
         assert!(throughput(Bytes::new(1), Duration::ZERO).is_err());
     }
 }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_bound_renos_mean_is_that_of_random_losses() {
+    fn without_a_bound_renos_mean_follows_random_loss() {
         // Ott, Kemperman and Mathis 1996: a mean over time of 1.3098 / sqrt(p) packets under random loss: 130.98 packets of
         // 12,000 bits per 100 ms.
         let rate = flow(1e-4, 100).bounded(LossResponse::Reno, &bounds(100_000, 0, 1 << 40));
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_bounds_a_flow_that_hardly_loses() {
+    fn the_window_bounds_a_nearly_lossless_flow() {
         // 625 kB x 8 / 100 ms = 50 Mbit/s; one packet in a billion is lost.
         for response in [LossResponse::Reno, LossResponse::Cubic] {
             let rate = flow(1e-9, 100).bounded(response, &bounds(100, 0, 625_000));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn overflows_alone_give_the_sawtooths_mean() {
+    fn without_random_loss_the_mean_is_the_sawtooths() {
         // SOBAS eq. (17) with C T = 625 kB and B = 313 kB: 48.22 Mbit/s; without a buffer three quarters.
         for (buffer, mbit) in [(313_000, 48.2216), (0, 37.5)] {
             let rate = flow(1e-12, 100).bounded(LossResponse::Reno, &bounds(50, buffer, 1 << 40));
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn where_window_and_loss_both_bound_the_mean_is_below_both() {
+    fn if_window_and_loss_both_limit_the_mean_is_below_both() {
         // The loss response, 1.22 / sqrt(p) = 100 packets, equals the window.
         let p = 1.5e-4;
         let window = 30_000_000.0;

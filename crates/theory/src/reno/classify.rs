@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_out_of_order_are_refused() {
+    fn losses_out_of_order_are_rejected() {
         let back = [Time::from_nanos(2), Time::from_nanos(1)];
         assert!(congestion_events(&back, RTT).is_err());
         assert!(congestion_events(&[], Duration::ZERO).is_err());

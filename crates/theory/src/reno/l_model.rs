@@ -37,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn one_loss_in_ten_thousand_at_100_ms() {
+    fn one_loss_in_ten_thousand_matches_a_hand_calculation() {
         // 1.22 / sqrt(1e-4) = 122 segments of 1460 B per 0.1 s: 122 * 11,680 / 0.1 = 14.2496e6.
         let rate = throughput(Bytes::new(1460), Duration::from_millis(100), loss(1e-4)).unwrap();
         assert_eq!(rate, Rate::from_f64(14_249_600.0));
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn no_loss_and_total_loss_are_refused() {
+    fn no_loss_and_total_loss_are_rejected() {
         let (mss, rtt) = (Bytes::new(1000), Duration::from_millis(50));
         assert!(throughput(mss, rtt, Probability::ZERO).is_err());
         assert!(throughput(mss, rtt, loss(1.0)).is_err());

@@ -42,13 +42,13 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_flows_by_hand() {
+    fn the_loss_of_a_hundred_flows_matches_a_hand_calculation() {
         // 1000 packets for 100 flows: 10 per flow, 0.76 / 100 = 0.76 %.
         assert!((loss(100, packets(1000.0)).unwrap().get() - 0.0076).abs() < 1e-12);
     }
 
     #[test]
-    fn loss_grows_with_the_square_of_the_flows() {
+    fn loss_grows_with_the_square_of_the_number_of_flows() {
         let at = |n| loss(n, packets(1e6)).unwrap().get();
         assert!((at(2000) / at(1000) - 4.0).abs() < 1e-9);
     }

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_square_root_formula_by_hand() {
+    fn the_square_root_formula_matches_a_hand_calculation() {
         // b = 2, p = 0.0003: sqrt(3 / 0.0012) = 50 segments per 0.1 s = 4 Mbit/s.
         assert_eq!(flow(3e-4).square_root(), Rate::from_f64(4e6));
         // b = 1: sqrt(2) more.
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_approximate_formula_by_hand() {
+    fn the_approximate_formula_matches_a_hand_calculation() {
         // p = 0.01, b = 2: RTT term 0.1 * sqrt(0.013333) = 0.0115470; timeout term
         // 3 sqrt(0.0075) = 0.259808, * 0.01 * 1.0032 = 0.00260639; 1 / 0.0141534 = 70.6544
         // segments/s = 565.235 kbit/s.
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn cubic_by_hand() {
+    fn cubic_matches_a_hand_calculation() {
         // RFC 9438, Table 1, T = 0.1 s: 187 segments at p = 1e-4 (Reno has 120), here 187 per 0.1 s. Timeouts: T_0 = 1 s,
         // 3 sqrt(0.75e-4) x 1e-4 = 2.6e-6 s beside 0.1 / 187 = 5.3e-4 s, 0.5 %.
         let rate = flow(1e-4).cubic().as_f64() / 8e3 * 0.1;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_full_formula_by_hand() {
+    fn the_full_formula_matches_a_hand_calculation() {
         // p = 0.01, b = 2: mid = 2/3; W = 2/3 + sqrt(132 + 4/9) = 12.17514.
         // Q: lost(3) = 0.029701, kept(3) = 0.970299, lost(9.17514) = 0.0880939,
         // lost(12.17514) = 0.1151784: 0.029701 * 1.0854774 / 0.1151784 = 0.279911.
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn at_small_loss_all_three_agree() {
+    fn at_low_loss_all_three_formulas_agree() {
         let f = flow(1e-6);
         let (root, approximate) = (f.square_root().as_f64(), f.approximate().as_f64());
         assert!((approximate / root - 1.0).abs() < 0.02);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_limits_gives_window_over_rtt() {
+    fn a_limiting_window_gives_window_over_rtt() {
         // 20 segments per 0.1 s = 1.6 Mbit/s, while loss alone would allow 69 Mbit/s.
         let limited = flow(1e-6).full(Some(Bytes::new(20_000))).unwrap().as_f64();
         assert!((limited / 1.6e6 - 1.0).abs() < 0.001, "{limited}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_only_take_and_more_loss_only_takes() {
+    fn timeouts_and_more_loss_only_lower_the_rate() {
         let mut last = Rate::MAX;
         for exponent in 0..60 {
             let f = flow(libm::pow(10.0, -6.0 + f64::from(exponent) * 0.1).min(0.99));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_congested_path_a_socket_buffer_only_takes() {
+    fn on_a_congested_path_a_socket_buffer_only_lowers_the_rate() {
         let f = flow(0.01);
         let free = f.on_congested_path(Bytes::MAX);
         assert_eq!(free, f.approximate());
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_flows_are_refused() {
+    fn impossible_flows_are_rejected() {
         let (m, t) = (Bytes::new(1000), Duration::from_millis(100));
         for p in [0.0, 1.0] {
             assert!(Flow::new(m, t, t, Probability::new(p).unwrap()).is_err());

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_is_back_after_a_cubic_or_a_line() {
+    fn the_window_recovers_along_a_cubic_or_a_line() {
         // 0.3 x 1000 packets: cbrt(300 / 0.4) = 9.086 s; at 10 ms per RTT, 3 x 0.3 / 1.7 = 0.529 packets each: 5.67 s.
         let cubic = |ms| LossResponse::Cubic.recovery(1000.0, Duration::from_millis(ms));
         assert!((cubic(100).as_secs_f64() - 9.086).abs() < 1e-3);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_read_as_it_is_written() {
+    fn a_printed_response_parses_back_unchanged() {
         for response in [LossResponse::Reno, LossResponse::Cubic] {
             assert_eq!(response.to_string().parse(), Ok(response));
         }

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn thirty_packets_by_hand() {
+    fn thirty_packets_match_a_hand_calculation() {
         // 45 kB at 60 ms: D = 5, 360,000 bit / 0.3 s = 1.2 Mbit/s; with p = 0.1 another 3 RTTs:
         // 360,000 / 0.48 = 0.75 Mbit/s.
         let t = Duration::from_millis(60);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_segment_is_a_segment() {
+    fn a_partial_segment_counts_as_one() {
         let f = ShortFlow::new(Bytes::new(1501), Bytes::new(1500)).unwrap();
         assert_eq!(f.segments(), 2);
     }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_flows_and_total_loss_are_refused() {
+    fn empty_flows_and_total_loss_are_rejected() {
         assert!(ShortFlow::new(Bytes::ZERO, Bytes::new(1500)).is_err());
         assert!(ShortFlow::new(Bytes::new(1), Bytes::ZERO).is_err());
         assert!(flow(1).with_rtts_per_loss(f64::NAN).is_err());

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_two_access_links() {
+    fn the_papers_access_links_have_its_ratios_and_forms() {
         // §I: 10 Mbit/s fed by 100 Mbit/s is 0.1; fed by 1 Mbit/s lines it is 10.
         assert_eq!(ratio(10, 100).gamma(), 0.1);
         assert_eq!(ratio(10, 1).gamma(), 10.0);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_ratios_and_tails_are_refused() {
+    fn impossible_ratios_and_tails_are_rejected() {
         assert!(CapacityRatio::new(Rate::ZERO, Rate::from_mbit_per_second(1)).is_err());
         assert!(CapacityRatio::new(Rate::from_mbit_per_second(1), Rate::ZERO).is_err());
         assert!(ratio(1, 10).form(1.0).is_err());

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_flows_fill_a_link_with_long_transfers_only() {
+    fn few_flows_fill_a_link_only_with_long_transfers() {
         let size = |flows| size_to_fill(flows, 1.0, Packets::new(5000.0).unwrap(), 54.0);
         // 2 x 5000 x log2(1024) / 1024 = 97.66 flows; half of the load takes half of them.
         assert!((size(97.656_25) / 1024.0 - 1.0).abs() < 1e-9);
@@ -63,7 +63,7 @@ mod tests {
     const THINK: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_thousand_users_by_hand() {
+    fn the_load_of_a_thousand_users_matches_a_hand_calculation() {
         // 1000 * 640,000 bit / 1.25 s = 512 Mbit/s.
         let load = offered_load(1000, SIZE, THINK, Duration::from_millis(250));
         assert_eq!(load, Ok(Rate::from_mbit_per_second(512)));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_that_fill_a_link_fill_it() {
+    fn users_to_fill_is_the_smallest_number_that_fills_the_link() {
         let (link, took) = (Rate::from_mbit_per_second(50), Duration::from_millis(250));
         // 50e6 * 1.25 / 640,000 = 97.7.
         assert_eq!(users_to_fill(link, SIZE, THINK, took), Ok(98));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_without_time_or_data_are_refused() {
+    fn rounds_without_time_or_data_are_rejected() {
         assert!(offered_load(1, SIZE, Duration::ZERO, Duration::ZERO).is_err());
         assert!(users_to_fill(Rate::ZERO, Bytes::ZERO, THINK, THINK).is_err());
     }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_points_give_their_parameters_back() {
+    fn a_fit_of_exact_points_recovers_their_parameters() {
         let pl = points(|b| 0.3 * libm::pow(b, -0.5));
         let fit = loss(&pl, Form::PowerLaw, 0.95).unwrap();
         assert!((fit.a.value - 0.3).abs() < 1e-12 && (fit.b.value - 0.5).abs() < 1e-12);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delays_slope_is_found() {
+    fn the_fit_recovers_the_delay_slope() {
         let rate = Rate::from_mbit_per_second(50);
         let link = RouterLink::new(rate, Duration::from_millis(60), Bytes::new(1500), 1.0).unwrap();
         let f = delay_slope(&points(|_| 0.1), &link, 0.95).unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_the_truth_and_widen_with_confidence() {
+    fn intervals_contain_the_true_values_and_widen_with_confidence() {
         // Alternating noise of +-5 %.
         let noisy = points(|b| {
             let sign = if (libm::log2(b / 10.0) as u32).is_multiple_of(2) { 1.05 } else { 0.95 };
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn points_without_loss_are_left_out_and_counted() {
+    fn lossless_points_are_excluded_from_the_fit() {
         let mut some = points(|b| 0.3 * libm::pow(b, -0.5));
         some[5].loss = Probability::ZERO;
         assert_eq!(loss(&some, Form::PowerLaw, 0.95).unwrap().points, 5);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_that_rises_with_the_buffer_is_refused() {
+    fn loss_that_rises_with_the_buffer_is_rejected() {
         assert!(loss(&points(|b| b / 1000.0), Form::PowerLaw, 0.95).is_err());
         assert!(loss(&points(|_| 0.1), Form::PowerLaw, 1.0).is_err());
     }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn each_forms_own_points_are_recognised() {
+    fn each_form_is_recognised_from_its_points() {
         let pl = compare(&points(|b| 0.3 * libm::pow(b, -0.5)), 0.05).unwrap();
         assert_eq!(pl.better, Some(Form::PowerLaw));
         assert!(pl.power_law_r2 > pl.exponential_r2 && pl.p_value < 0.05);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn williams_statistic_by_hand() {
+    fn williams_statistic_matches_a_hand_calculation() {
         // r12 = 0.9, r13 = 0.8, r23 = 0.7, n = 20: determinant
         // 1 - 0.81 - 0.64 - 0.49 + 1.008 = 0.068; 2 * 19/17 * 0.068 = 0.152;
         // 0.85^2 * 0.027 = 0.0195075; 0.1 * sqrt(19 * 1.7 / 0.1715075) = 1.37233.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_or_flat_points_are_refused() {
+    fn too_few_or_flat_points_are_rejected() {
         let all = points(|b| 0.3 * libm::pow(b, -0.5));
         assert!(matches!(compare(&all[..3], 0.05), Err(TheoryError::TooFewPoints { .. })));
         let flat: Vec<LossPoint> =

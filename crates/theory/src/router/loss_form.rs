@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_by_hand() {
+    fn both_forms_match_a_hand_calculation() {
         // 0.5 * 100^-0.5 = 0.05; 0.1 * e^-(0.02 * 50) = 0.0367879.
         let pl = LossForm::power_law(0.5, 0.5).unwrap();
         assert!((pl.loss(packets(100.0)).unwrap().get() - 0.05).abs() < 1e-15);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_power_law_is_a_line_in_log_log_and_an_exponential_in_lin_log() {
+    fn power_laws_are_linear_in_log_log_and_exponentials_in_lin_log() {
         let pl = LossForm::power_law(0.5, 0.7).unwrap();
         let ex = LossForm::exponential(0.5, 0.01).unwrap();
         let slope = |p: &LossForm, x: f64, y: f64, dx: f64| {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn no_buffer_has_no_power_law() {
+    fn a_power_law_is_undefined_below_its_smallest_buffer() {
         let pl = LossForm::power_law(4.0, 0.5).unwrap();
         assert_eq!(pl.smallest_buffer(), packets(16.0));
         assert!(pl.loss(packets(15.9)).is_err());
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_parameters_are_refused() {
+    fn impossible_parameters_are_rejected() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert!(LossForm::power_law(bad, 1.0).is_err());
             assert!(LossForm::exponential(0.5, bad).is_err());

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn three_places_at_half_load_by_hand() {
+    fn three_places_at_half_load_match_a_hand_calculation() {
         // Weights 1, 1/2, 1/4, 1/8: p = 1/15; L = (1/2 + 2/4 + 3/8) / (15/8) = 11/15.
         let q = queue(0.5, 3);
         assert!((q.loss().get() - 1.0 / 15.0).abs() < 1e-15);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn heavy_load_is_the_papers_one_over_b() {
+    fn at_full_load_the_loss_is_the_papers_one_over_b() {
         // 1/(B+1) against 1/B: at 1000 places a tenth of a percent.
         let p = queue(1.0, 1000).loss().get();
         assert!((p * 1000.0 - 1.0).abs() < 0.0011);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_loses_what_exceeds_the_link() {
+    fn overload_drops_the_excess_over_the_link_rate() {
         // rho = 2: half of it.
         assert!((queue(2.0, 10_000).loss().get() - 0.5).abs() < 1e-12);
         assert!((queue(2.0, 10_000).utilisation() - 1.0).abs() < 1e-12);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn more_places_lose_less_and_delay_more() {
+    fn more_places_reduce_loss_and_add_delay() {
         for load in [0.5, 1.0, 1.5] {
             for places in 1..50 {
                 let (a, b) = (queue(load, places), queue(load, places + 1));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_queues_are_refused() {
+    fn impossible_queues_are_rejected() {
         assert!(Mm1b::new(0.0, 1).is_err());
         assert!(Mm1b::new(f64::NAN, 1).is_err());
         assert!(Mm1b::new(0.5, 0).is_err());

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn long_flows_under_a_power_law_by_hand() {
+    fn long_flows_under_a_power_law_match_a_hand_calculation() {
         // b = 0.5, f = 0.4: 0.5 / (0.4 * 1.5) = 0.8333 of 250 packets = 208.33.
         let best = optimum(&router(pl(0.2, 0.5), 0.4, Favoured::Long)).unwrap().best;
         assert!((at(best) - 208.333).abs() < 1e-3);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn no_buffer_beats_the_optimum() {
+    fn no_buffer_size_beats_the_optimum() {
         let cases = [
             router(pl(0.2, 0.5), 0.4, Favoured::Long),
             router(pl(0.2, 0.5), 0.4, thirty()),
@@ -229,20 +229,20 @@ mod tests {
     }
 
     #[test]
-    fn the_power_laws_factor_does_not_move_the_long_optimum_but_the_short_one() {
+    fn the_power_law_factor_moves_only_the_short_flow_optimum() {
         let best = |a, favoured| at(optimum(&router(pl(a, 0.5), 0.4, favoured)).unwrap().best);
         assert_eq!(best(0.1, Favoured::Long), best(0.3, Favoured::Long));
         assert!(best(0.1, thirty()) < best(0.3, thirty()));
     }
 
     #[test]
-    fn a_steep_power_law_asks_for_all_the_buffer_there_is() {
+    fn a_steep_power_law_favours_an_unbounded_buffer() {
         let found = optimum(&router(pl(0.5, 2.0), 0.4, Favoured::Long)).unwrap();
         assert_eq!(found, BufferOptimum { best: Best::Unbounded, roots: vec![] });
     }
 
     #[test]
-    fn an_exponential_has_for_long_flows_a_minimum_or_nothing() {
+    fn an_exponential_with_long_flows_has_a_minimum_or_no_root() {
         // Eq. (16) with b = 0.002, f = 0.4: 2 / 0.0008 * (0.4 - 0.25) = 375 packets.
         let found = optimum(&router(ex(0.05, 0.002), 0.4, Favoured::Long)).unwrap();
         assert_eq!(found.best, Best::Zero);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exponential_has_for_short_flows_none_one_or_two_roots() {
+    fn an_exponential_with_short_flows_has_up_to_two_roots() {
         // k = b 250 / f, level = 5 / (30 a).
         // a = 0.3: level 0.5556. b = 0.02: k = 12.5, the left side starts at 11.5: one maximum.
         let one = optimum(&router(ex(0.3, 0.02), 0.4, thirty())).unwrap();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_root_the_slope_is_zero() {
+    fn the_slope_is_zero_at_every_root() {
         let cases = [
             router(pl(0.2, 0.5), 0.4, thirty()),
             router(ex(0.36, 0.002), 0.4, thirty()),
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_that_cost_nothing_ask_for_no_buffer() {
+    fn if_losses_cost_nothing_the_best_buffer_is_zero() {
         let free = ShortFlow::new(PACKET * 30, PACKET).unwrap().with_rtts_per_loss(0.0).unwrap();
         for loss in [pl(0.2, 0.5), ex(0.2, 0.5)] {
             let found = optimum(&router(loss, 0.4, Favoured::Short(free))).unwrap();
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_form_that_cannot_hold_at_the_optimum_is_refused() {
+    fn an_optimum_outside_the_loss_forms_range_is_rejected() {
         // a = 100, b = 0.5 is above 1 up to 10,000 packets; the optimum is 208.
         assert!(optimum(&router(pl(100.0, 0.5), 0.4, Favoured::Long)).is_err());
     }

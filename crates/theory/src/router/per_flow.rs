@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn throughput_is_the_flow_model_at_the_loss_and_rtt_of_the_buffer() {
+    fn throughput_is_the_flow_model_at_the_buffers_loss_and_rtt() {
         let loss = LossForm::power_law(0.2, 0.5).unwrap();
         let buffer = packets(100.0);
         let (p, t) = (loss.loss(buffer).unwrap(), link(0.4).rtt(buffer));
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_below_the_power_laws_reach_is_refused() {
+    fn a_buffer_below_the_power_laws_range_is_rejected() {
         let loss = LossForm::power_law(1.0, 1.0).unwrap();
         let router = Router { link: link(0.5), loss, favoured: Favoured::Long };
         assert!(router.throughput(packets(0.5)).is_err());
     }
 
     #[test]
-    fn impossible_links_are_refused() {
+    fn impossible_links_are_rejected() {
         let (c, t, m) = (Rate::from_mbit_per_second(1), Duration::from_millis(1), Bytes::new(1));
         assert!(RouterLink::new(Rate::ZERO, t, m, 0.5).is_err());
         assert!(RouterLink::new(c, Duration::ZERO, m, 0.5).is_err());

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_with_noise_by_hand() {
+    fn a_line_with_noise_matches_a_hand_calculation() {
         // (1,1) (2,3) (3,2): mean 2, 2; Sxx = 2, Sxy = 1: slope 1/2, intercept 1;
         // residuals -1/2, 1, -1/2: 3/2, one degree of freedom: error sqrt(1.5 / 2) = 0.8660,
         // times 12.7062 = 11.004.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_through_the_origin_by_hand() {
+    fn a_line_through_the_origin_matches_a_hand_calculation() {
         // (1,2) (2,3): 8/5 = 1.6; residuals 0.4, -0.2: 0.2; error sqrt(0.2 / 5) = 0.2.
         let slope = through_origin(&[(1.0, 2.0), (2.0, 3.0)], 0.95, "a slope").unwrap();
         assert!((slope.value - 1.6).abs() < 1e-12);
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn two_points_leave_no_error_to_see() {
+    fn two_points_are_too_few_for_an_error_estimate() {
         let e = line(&[(1.0, 1.0), (2.0, 2.0)], 0.95, "a line").err().unwrap();
         assert_eq!(e, TheoryError::TooFewPoints { fitted: "a line", given: 2, needed: 3 });
     }
 
     #[test]
-    fn points_above_each_other_have_no_slope() {
+    fn points_with_equal_x_have_no_slope() {
         assert!(line(&[(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], 0.95, "a line").is_err());
     }
 }

@@ -148,7 +148,7 @@ mod tests {
     const PACKET: Bytes = Bytes::new(1500);
 
     #[test]
-    fn a_thousand_flows_that_may_lose_a_percent_need_8_7_packets_each() {
+    fn a_thousand_flows_at_one_percent_loss_need_8_7_packets_each() {
         // 0.87 / sqrt(0.01) = 8.7 packets of 1500 B: 13.05 MB, and the pipe holds 7.5 MB of them. With 500 flows, the pipe
         // holds more than the 6.525 MB needed.
         let loss = Probability::new(0.01).unwrap();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_demanding_constraint_decides_unless_delay_forbids_it() {
+    fn the_largest_requirement_decides_unless_the_delay_limit_forbids_it() {
         // C d: 125 MB/s x 50 ms = 6.25 MB. 1000 flows: 5.55 MB for loss, 237 kB for utilisation. 100 flows: 750 kB for
         // utilisation. A delay of 20 ms allows 2.5 MB.
         let loss = Probability::new(0.01).unwrap();
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn the_classic_rules_by_hand() {
+    fn the_classic_rules_match_a_hand_calculation() {
         // 1 Gbit/s * 60 ms = 7.5 MB; / sqrt(100) = 750 kB.
         assert_eq!(bandwidth_delay(gbit(), RTT), Ok(Bytes::new(7_500_000)));
         assert_eq!(square_root(gbit(), RTT, 100), Ok(Bytes::new(750_000)));
     }
 
     #[test]
-    fn newer_controls_need_less() {
+    fn newer_congestion_controls_need_less_buffer() {
         // 0.3 / 0.7 = 3/7 of 7.5 MB = 3,214,286; a quarter = 1,875,000.
         assert_eq!(updated(gbit(), RTT, 1, CongestionResponse::Reno), Ok(Bytes::new(7_500_000)));
         assert_eq!(updated(gbit(), RTT, 1, CongestionResponse::Cubic), Ok(Bytes::new(3_214_286)));
@@ -195,13 +195,13 @@ mod tests {
     }
 
     #[test]
-    fn one_flow_is_the_bandwidth_delay_product_and_four_are_half() {
+    fn one_flow_needs_the_bdp_and_four_flows_need_half() {
         assert_eq!(square_root(gbit(), RTT, 1), bandwidth_delay(gbit(), RTT));
         assert_eq!(square_root(gbit(), RTT, 4), Ok(Bytes::new(3_750_000)));
     }
 
     #[test]
-    fn impossible_links_are_refused() {
+    fn impossible_links_are_rejected() {
         assert!(bandwidth_delay(Rate::ZERO, RTT).is_err());
         assert!(bandwidth_delay(gbit(), Duration::ZERO).is_err());
         assert!(square_root(gbit(), RTT, 0).is_err());

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn equation_20_by_hand() {
+    fn equation_20_matches_a_hand_calculation() {
         // b = 1, w = 0.4: 1 - 2 * 0.632456 / 1.4 = 0.096492.
         assert!((long_power_law(1.0, 0.4).unwrap() - 0.096_492).abs() < 1e-6);
         // b = 0.5, w = 0.25: 1 - 2 * 0.707107 / 1.625 = 0.129715.
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn equation_20_is_equation_19_and_does_not_depend_on_f_or_a() {
+    fn equation_20_equals_equation_19_and_is_independent_of_f_and_a() {
         let r = router(LossForm::power_law(0.2, 0.5).unwrap(), Favoured::Long);
         for omega in [0.25, 0.5, 1.0, 1.5, 1.75] {
             let (general, closed) = (relative_error(&r, omega), long_power_law(0.5, omega));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn too_small_costs_more_than_too_large() {
+    fn an_undersized_buffer_costs_more_than_an_oversized_one() {
         for favoured in [Favoured::Long, thirty()] {
             for b in [0.35, 0.5, 1.0] {
                 let r = router(LossForm::power_law(0.2, b).unwrap(), favoured);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_ends_of_the_range_the_share_is_left() {
+    fn at_the_ends_of_the_range_throughput_equals_the_share() {
         let pl = LossForm::power_law(0.2, 0.5).unwrap();
         let ex = LossForm::exponential(0.3, 0.02).unwrap();
         let cases = [(pl, Favoured::Long), (pl, thirty()), (ex, thirty())];
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_best_buffer_above_zero_the_range_begins_at_none() {
+    fn without_an_optimum_above_zero_the_range_starts_at_zero() {
         // EX, long, b C T_o < 2 f: throughput falls from B = 0 to its minimum at 375 packets.
         let r = router(LossForm::exponential(0.05, 0.002).unwrap(), Favoured::Long);
         let range = tolerance(&r, 0.95).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_questions_are_refused() {
+    fn impossible_questions_are_rejected() {
         let r = router(LossForm::power_law(0.2, 0.5).unwrap(), Favoured::Long);
         assert!(tolerance(&r, 1.0).is_err());
         assert!(tolerance(&r, 0.0).is_err());

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_link_gets_about_the_papers_typical_parameters() {
+    fn the_papers_link_has_roughly_the_papers_typical_parameters() {
         // §VII-A: "typical values for b and f are around 0.5 and 0.4".
         let found = paper().predict().unwrap();
         let (b, f) = (found.power_law.b(), found.delay_slope);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn more_buffer_means_less_loss_and_more_use() {
+    fn more_buffer_lowers_loss_and_raises_utilisation() {
         for gamma in [0.05, 0.3, 1.0, 3.0, 20.0] {
             let found = Traffic { gamma, ..paper() }.predict().unwrap();
             let at = |b| {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_range_the_edge_holds_with_buffers_as_shares_of_the_bdp() {
+    fn beyond_the_range_the_edge_applies_with_buffers_scaled_to_the_bdp() {
         let edge = Traffic { bdp: Packets::new(1050.0).unwrap(), flows: 210.0, ..paper() };
         let far = Traffic { bdp: Packets::new(105_000.0).unwrap(), flows: 21_000.0, ..paper() };
         assert!(edge.outside().is_empty());
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_without_flows_is_refused() {
+    fn a_link_without_flows_is_rejected() {
         assert!(Traffic { flows: 0.0, ..paper() }.predict().is_err());
         assert!(Traffic { load: f64::NAN, ..paper() }.predict().is_err());
     }

@@ -56,7 +56,7 @@ fn the_frame_is_94_09_percent_efficient() {
 }
 
 #[test]
-fn the_measured_94_1_is_the_links_goodput() {
+fn the_measured_94_1_mbit_is_the_links_goodput() {
     // With full packets of 1448 B of payload: 94.15 Mbit/s.
     let link = Rate::from_mbit_per_second(100);
     let goodput = Framing::COMMON.goodput(link, Bytes::new(1500)).unwrap().as_f64() / 1e6;
@@ -64,7 +64,7 @@ fn the_measured_94_1_is_the_links_goodput() {
 }
 
 #[test]
-fn from_3_4_on_half_of_the_buffer_is_window() {
+fn since_3_4_half_of_the_buffer_is_window() {
     // The blog's update of 2013-01-16.
     let window = Era::Half.window_of_so_rcvbuf(Bytes::new(50_000), Bytes::MAX, None);
     assert_eq!(window, Ok(Bytes::new(50_000)));

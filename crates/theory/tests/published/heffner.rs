@@ -22,7 +22,7 @@ fn section_6_3_is_wrong_about_the_granularity_of_scale_7() {
 }
 
 #[test]
-fn section_6_3_has_room_for_a_continent_at_100_mbit() {
+fn section_6_3_scale_7_exceeds_a_continental_bdp_at_100_mbit() {
     // The text compares 10^8 x 0.07 = 7x10^6 with 8,388,480, bits with bytes. 100 Mbit/s over 70 ms
     // are 875 kB, so a scale of 7 allows almost ten times the BDP.
     let bdp = Rate::from_mbit_per_second(100) * Duration::from_millis(70);

@@ -81,7 +81,7 @@ fn table_2_has_146_and_47_packets_under_one_power_law() {
 }
 
 #[test]
-fn table_2_has_no_buffer_under_an_exponential() {
+fn table_2_has_a_zero_buffer_under_an_exponential() {
     // C T_o = 500 packets (100 Mbit/s, 60 ms). The paper prints neither a nor b. No buffer is best
     // as long as b C T_o < 2 f for long flows (here b < 0.0016), and for short flows as long as
     // their losses cost less than the delay.
@@ -124,7 +124,7 @@ fn figure_17s_optima_do_not_follow_from_the_typical_parameters() {
 }
 
 #[test]
-fn section_7d_keeps_the_error_below_15_percent_at_40_percent_of_the_best_buffer() {
+fn section_7d_error_stays_below_15_percent_at_40_percent_buffer() {
     for b in [0.35, 0.5, 1.0] {
         assert!(long_power_law(b, 0.4).unwrap() < 0.10);
         let loss = LossForm::power_law(0.2, b).unwrap();

@@ -23,7 +23,7 @@ fn section_5_has_a_bdp_of_625_packets() {
 }
 
 #[test]
-fn figure_1_lies_in_and_past_the_sweet_spot() {
+fn figure_1s_windows_lie_in_and_past_the_sweet_spot() {
     // 100 Mbit/s with a BDP of 436 kB: T_m = 436,000 * 8 / 1e8 = 34.88 ms. S = 470 kB gave 91.3
     // Mbit/s without a loss, 950 kB 61.7 Mbit/s with bursts of losses. The paper does not print
     // B_t; any value between 34 and 514 kB explains both.
@@ -69,7 +69,7 @@ fn figures_4_and_5_stay_below_the_fluid_models_bound() {
 }
 
 #[test]
-fn figure_6_text_has_2_4_mbit_between_one_and_two_segments_per_ack() {
+fn figure_6_text_has_2_4_mbit_between_the_two_ack_rates() {
     // Loss and RTT are printed for the three buffers; the throughput read from the figure is 2.4
     // Mbit/s. The square-root formula gives 2.94, 2.96, 2.63 with an ACK for each segment (b = 1)
     // and 2.08, 2.09, 1.86 with one for two (b = 2). The paper gives neither b nor T_0.
@@ -84,7 +84,7 @@ fn figure_6_text_has_2_4_mbit_between_one_and_two_segments_per_ack() {
 }
 
 #[test]
-fn figure_10_text_holds_a_window_in_the_sweet_spot() {
+fn figure_10s_window_lies_in_the_sweet_spot() {
     // 100 Mbit/s, T_e = 37 ms: C T_e = 462.5 kB. SOBAS chose 559 kB and lost nothing, so the path
     // buffered at least 96.5 kB. 450 kB is below C T_e: 450e3 * 8 / 0.037 = 97.3 Mbit/s on the
     // wire, compared with 91.3 of goodput.

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_has_the_rate_by_which_its_time_is_booked() {
+    fn time_is_booked_under_the_rate_of_its_interval() {
         let mut accounts = Accounts::default();
         accounts.record();
         let second = Duration::from_secs(1);

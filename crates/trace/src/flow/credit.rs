@@ -45,21 +45,21 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_that_stops_equally_far_behind_each_message_has_a_window_above_tcp() {
+    fn a_sender_with_a_constant_reach_has_a_window_above_tcp() {
         // The receiver reads twenty or forty segments, and grants as many again.
         let read = |n: u64| (n * 30 + n % 2 * 10) * MSS;
         assert_eq!(last((1..20).map(|n| (read(n), read(n - 1) + 60 * MSS))), Some(60 * MSS));
     }
 
     #[test]
-    fn requests_of_any_size_show_none() {
+    fn requests_of_any_size_show_no_window_above_tcp() {
         let sent = |n: u64| (n * 30 + n % 2 * 10) * MSS;
         assert_eq!(last((1..20).map(|n| (sent(n), sent(n)))), None);
         assert_eq!(last((1..20).map(|n| (n * 30 * MSS, n * 30 * MSS))), None);
     }
 
     #[test]
-    fn a_constant_flight_shows_none() {
+    fn a_constant_flight_shows_no_window_above_tcp() {
         // Messages come at any time, and sixty segments are always in flight.
         let acked = |n: u64| (n * 30 + n % 2 * 10) * MSS;
         assert_eq!(last((1..20).map(|n| (acked(n), acked(n) + 60 * MSS))), None);

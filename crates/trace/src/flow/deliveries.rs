@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rates_that_complement_each_other_are_constant_together() {
+    fn two_complementary_rates_sum_to_a_constant_rate() {
         // 10 kB and 30 kB per 100 ms alternate in one series, and 30 kB and 10 kB in the other. Their sum of 40 kB per 100 ms
         // is 3.2 Mbit/s.
         let wave = |turn: u64| {

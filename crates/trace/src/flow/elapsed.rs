@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_part_of_it_begins_where_the_rest_ends() {
+    fn split_last_starts_where_the_remainder_ends() {
         let mut elapsed = Elapsed::between(at(0), at(2), true);
         elapsed.add(at(2), at(3), true);
         elapsed.add(at(5), at(9), true);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn more_of_it_than_there_is_cannot_be_split_off() {
+    fn split_last_returns_at_most_the_elapsed_time() {
         let mut elapsed = Elapsed::between(at(1), at(2), false);
         assert_eq!(elapsed.split_last(Duration::from_secs(9)).time(), Duration::from_secs(1));
         assert_eq!(elapsed.time(), Duration::ZERO);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn its_pieces_are_bounded_and_have_all_its_time() {
+    fn the_pieces_are_bounded_and_cover_all_elapsed_time() {
         let mut elapsed = Elapsed::default();
         (0..20_000).for_each(|n| elapsed.add(at(2 * n), at(2 * n + 1), true));
         assert_eq!(elapsed.pieces().len(), PIECES);

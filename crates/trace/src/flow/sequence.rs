@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_go_on_where_numbers_wrap() {
+    fn positions_continue_when_sequence_numbers_wrap() {
         let mut sequence = Sequence::default();
         let before = sequence.advance(0xffff_fff0);
         assert_eq!(sequence.advance(0x10), before + 0x20);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_take_the_time_of_their_bytes_keep_a_pace_and_those_of_a_clock_do_not() {
+    fn pieces_timed_by_size_are_paced_and_clocked_ones_are_not() {
         // 1448 bytes every 200 us are 57.9 Mbit/s; the histogram's error is 2 %.
         let pace = pieces(|segments| 200 * segments).pace(100 * 1448);
         assert!(pace.is_some_and(|pace| (pace / 57.92e6 - 1.0).abs() < 0.03), "{pace:?}");
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_spaces_evenly_and_bursts_and_flights_do_not() {
+    fn links_space_segments_evenly_but_bursts_and_flights_do_not() {
         let segments = 200;
         let enough = 100 * 1448;
         assert!(spacing((0..segments).map(|n| 1000 + n % 50)).is_even(enough));

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn reported_scales_belong_to_their_ends_and_not_to_a_later_connection() {
+    fn known_window_scales_do_not_apply_to_a_later_connection() {
         let ack = Flags { ack: true, ..Flags::default() };
         let syn = Flags { syn: true, ..Flags::default() };
         for (first, flags, scales) in

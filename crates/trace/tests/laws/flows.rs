@@ -12,7 +12,7 @@ fn ms(n: u64) -> Option<Duration> {
 }
 
 #[test]
-fn the_shortest_round_trip_is_found_and_the_capture_is_at_the_sender() {
+fn the_min_rtt_and_the_vantage_at_the_sender_are_found() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(190, 1);
@@ -26,7 +26,7 @@ fn the_shortest_round_trip_is_found_and_the_capture_is_at_the_sender() {
 }
 
 #[test]
-fn a_segment_sent_twice_gives_no_round_trip() {
+fn a_retransmitted_segment_gives_no_rtt_sample() {
     let mut script = Script::open();
     script.send(100, 0);
     script.send(700, 0);
@@ -38,7 +38,7 @@ fn a_segment_sent_twice_gives_no_round_trip() {
 }
 
 #[test]
-fn three_duplicates_are_a_fast_retransmission_and_one_event() {
+fn three_duplicate_acks_make_one_fast_retransmission() {
     let mut script = Script::open();
     (0..8).for_each(|n| script.send(100, n));
     script.ack(200, 1);
@@ -54,7 +54,7 @@ fn three_duplicates_are_a_fast_retransmission_and_one_event() {
 }
 
 #[test]
-fn a_silence_ended_by_the_first_segment_is_a_timeout() {
+fn a_silence_before_retransmitting_the_first_segment_is_a_timeout() {
     let mut script = Script::open();
     (0..4).for_each(|n| script.send(100, n));
     (0..4).for_each(|n| script.send(500, n));
@@ -69,7 +69,7 @@ fn a_silence_ended_by_the_first_segment_is_a_timeout() {
 }
 
 #[test]
-fn the_tail_sent_again_before_the_timer_is_a_probe() {
+fn a_tail_retransmitted_before_the_rto_is_a_loss_probe() {
     let mut script = Script::open();
     (0..4).for_each(|n| script.send(100, n));
     script.send(250, 3);
@@ -79,7 +79,7 @@ fn the_tail_sent_again_before_the_timer_is_a_probe() {
 }
 
 #[test]
-fn what_was_acknowledged_is_sent_again_needlessly() {
+fn retransmitting_acknowledged_data_is_needless() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
@@ -89,7 +89,7 @@ fn what_was_acknowledged_is_sent_again_needlessly() {
 }
 
 #[test]
-fn an_overtaken_segment_is_out_of_order_and_not_sent_again() {
+fn a_reordered_segment_is_not_counted_as_a_retransmission() {
     let mut script = Script::open();
     script.send(100, 0);
     script.send(100, 2);
@@ -102,7 +102,7 @@ fn an_overtaken_segment_is_out_of_order_and_not_sent_again() {
 }
 
 #[test]
-fn a_window_that_closes_is_counted_once_until_it_opens() {
+fn a_zero_window_is_counted_once_until_it_reopens() {
     let mut script = Script::open();
     script.send(100, 0);
     script.window(200, 1, 0);
@@ -114,7 +114,7 @@ fn a_window_that_closes_is_counted_once_until_it_opens() {
 }
 
 #[test]
-fn what_the_capture_missed_is_known_from_its_acknowledgement() {
+fn segments_missed_by_the_capture_are_inferred_from_acks() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 3);
@@ -136,7 +136,7 @@ fn all_time_is_accounted_for() {
 }
 
 #[test]
-fn the_connection_silent_longest_makes_room() {
+fn the_longest_idle_connection_is_evicted() {
     let mut table = Table::with_capacity(2);
     let from = |port: u16, ms: u64| Segment {
         time: Time::ZERO + Duration::from_millis(ms),
@@ -156,7 +156,7 @@ fn the_connection_silent_longest_makes_room() {
 }
 
 #[test]
-fn a_syn_after_the_end_is_another_connection() {
+fn a_syn_after_the_end_starts_a_new_connection() {
     let mut table = Table::default();
     let reset = Flags { rst: true, ..Flags::default() };
     assert!(table.take(&Segment { flags: syn(), ..segment() }).is_none());
@@ -171,7 +171,7 @@ fn a_syn_after_the_end_is_another_connection() {
 }
 
 #[test]
-fn data_in_a_syn_begins_behind_its_number() {
+fn data_in_a_syn_starts_after_its_sequence_number() {
     let mut script = Script::new();
     // RFC 7413 §4.2: the SYN carries 500 bytes, numbered from 1, and the SYN-ACK acknowledges them.
     script.run(0, Segment { flags: syn(), payload: 500, ..segment() });
@@ -189,7 +189,7 @@ fn data_in_a_syn_begins_behind_its_number() {
 }
 
 #[test]
-fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen() {
+fn a_syn_with_a_new_sequence_number_starts_a_new_connection() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
@@ -206,7 +206,7 @@ fn a_syn_with_another_number_is_another_connection_though_the_end_was_not_seen()
 }
 
 #[test]
-fn a_scale_that_was_cut_off_is_not_known() {
+fn a_truncated_window_scale_is_unknown() {
     let offer = |scale: u8, captured: usize| {
         let whole = [2, 4, 5, 180, 3, 3, scale, 1];
         let mut options = Options::read(&whole[..captured]);
@@ -229,7 +229,7 @@ fn a_scale_that_was_cut_off_is_not_known() {
 }
 
 #[test]
-fn a_byte_into_a_closed_window_is_a_probe_and_not_lost() {
+fn a_byte_into_a_zero_window_is_a_probe_not_a_loss() {
     let mut script = Script::open();
     script.send(100, 0);
     script.window(200, 1, 0);
@@ -249,7 +249,7 @@ fn a_byte_into_a_closed_window_is_a_probe_and_not_lost() {
 }
 
 #[test]
-fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
+fn a_zero_window_in_the_first_ack_is_counted() {
     let mut script = Script::new();
     script.send(0, 0);
     script.window(1, 1, 0);
@@ -265,7 +265,7 @@ fn a_window_that_is_closed_in_the_first_acknowledgement_is_counted() {
 }
 
 #[test]
-fn acknowledgements_before_the_first_data_tell_of_the_window() {
+fn acks_before_the_first_data_report_the_window() {
     let mut script = Script::new();
     script.window(0, 0, 3000);
     script.window(1, 3, 0);
@@ -280,7 +280,7 @@ fn acknowledgements_before_the_first_data_tell_of_the_window() {
 }
 
 #[test]
-fn a_reset_says_nothing_of_the_window() {
+fn a_reset_does_not_close_the_window() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
@@ -290,7 +290,7 @@ fn a_reset_says_nothing_of_the_window() {
 }
 
 #[test]
-fn a_packet_that_was_captured_twice_was_sent_once() {
+fn a_packet_captured_twice_counts_once() {
     let mut script = Script::open();
     for n in 0..10 {
         let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
@@ -308,7 +308,7 @@ fn a_packet_that_was_captured_twice_was_sent_once() {
 }
 
 #[test]
-fn a_host_that_never_changes_its_identification_is_not_taken_for_copies() {
+fn a_constant_ip_id_is_not_mistaken_for_duplicate_captures() {
     let mut script = Script::open();
     for n in 0..4 {
         let data = Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() };
@@ -321,7 +321,7 @@ fn a_host_that_never_changes_its_identification_is_not_taken_for_copies() {
 }
 
 #[test]
-fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
+fn data_captured_after_its_ack_is_not_a_retransmission() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 2);
@@ -333,7 +333,7 @@ fn data_captured_behind_its_own_acknowledgement_was_not_sent_again() {
 }
 
 #[test]
-fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
+fn data_beyond_the_known_window_reveals_a_slow_handshake() {
     // The third packet of the handshake is 100 ms late. Afterwards, the window of two segments is sent every 4 ms.
     let mut script = Script::opened(1, 2000, 101);
     for round in 0..20_u32 {
@@ -352,7 +352,7 @@ fn data_beyond_the_known_window_shows_that_the_handshake_was_slow() {
 
 /// The SYN-ACK comes twice, because the third packet of the handshake was lost or late.
 #[test]
-fn a_connection_whose_syn_was_answered_twice_is_open() {
+fn a_repeated_syn_ack_still_opens_the_connection() {
     let mut script = Script::new();
     let answer = Segment { options: offer(2), window: 2000, ..segment() };
     script.synchronise(offer(2), 100, answer);
@@ -372,7 +372,7 @@ fn a_connection_whose_syn_was_answered_twice_is_open() {
 /// Captured at the receiver. In the handshake, the sender answers after 200 ms, later after 100 ms. Twenty segments after ten
 /// can only follow the acknowledgements of those ten.
 #[test]
-fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
+fn a_flight_above_the_initial_window_proves_that_acks_arrived() {
     let mut script = Script::opened(0, 60_000, 200);
     let (mut at, mut next) = (200, 0);
     for flight in [10, 20, 28] {
@@ -391,7 +391,7 @@ fn more_than_an_initial_window_shows_that_acknowledgements_have_arrived() {
 /// the other two. In two flights the capture misses the last acknowledgement, so the next data seem to arrive 20 ms after the
 /// acknowledgement that allows them.
 #[test]
-fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
+fn an_ack_missed_by_the_capture_does_not_shorten_the_min_rtt() {
     let mut script = Script::opened(0, 4000, 100);
     for flight in 0..12_u32 {
         let (at, first) = (100 + u64::from(flight) * 100, flight * 4);
@@ -410,7 +410,7 @@ fn an_acknowledgement_that_the_capture_missed_brings_the_sender_no_nearer() {
 
 /// Data and their acknowledgement every 100 ms; then the capture's clock is set back by five seconds.
 #[test]
-fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
+fn a_clock_set_back_continues_from_its_last_time() {
     let mut script = Script::open();
     for n in 0..40_u32 {
         let at = 10_000 + u64::from(n) * 100 - if n >= 10 { 5_000 } else { 0 };
@@ -428,7 +428,7 @@ fn a_clock_that_is_set_back_goes_on_from_where_it_was() {
 /// Captured at the receiver. Each flight arrives 130 ms after the acknowledgement of the flight before, although the handshake
 /// took 100 ms. Flights grow by half, or stay equal.
 #[test]
-fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
+fn growing_flights_at_a_longer_rtt_are_slow_start() {
     for (flights, own) in [([4, 6, 9, 14], false), ([4, 4, 4, 4], true)] {
         let mut script = Script::opened(0, 60_000, 100);
         let (mut at, mut next) = (100, 0);
@@ -444,7 +444,7 @@ fn flights_that_double_after_each_longer_round_trip_are_slow_start() {
 /// Captured after a switch of 10 Mbit/s. A full frame arrives 2.4 ms after the acknowledgement that released it, and the next
 /// frame 1.2 ms later; the small packets of the handshake take less time. A program's writes arrive at any time.
 #[test]
-fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
+fn the_serialisation_delay_of_full_segments_is_not_a_sender_pause() {
     for (late, own) in [(3, false), (20, true)] {
         let mut script = Script::open();
         let mut events = vec![];
@@ -463,7 +463,7 @@ fn a_full_segment_is_longer_on_its_way_than_the_handshake() {
 }
 
 #[test]
-fn who_repeats_himself_without_an_answer_is_told_when_the_silence_began() {
+fn unanswered_retransmissions_report_the_length_of_the_silence() {
     let mut script = Script::open();
     script.send(100, 0);
     script.ack(200, 1);
@@ -477,7 +477,7 @@ fn who_repeats_himself_without_an_answer_is_told_when_the_silence_began() {
 }
 
 #[test]
-fn the_time_until_an_answer_is_the_peers() {
+fn time_spent_waiting_for_an_answer_is_charged_to_the_peer() {
     let mut script = Script::open();
     for round in 0..10 {
         let at = 100 + round * 1000;

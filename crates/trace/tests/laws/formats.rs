@@ -28,7 +28,7 @@ fn pcap_is_read_in_both_byte_orders_and_both_resolutions() {
 
 /// Version 2.2 has the length on the wire first, version 2.4 has it last, and version 2.3 exists with both orders.
 #[test]
-fn a_packet_of_which_a_part_was_kept_is_read_in_every_version() {
+fn a_truncated_packet_is_read_in_every_pcap_version() {
     let (frame, kept) = (plain(10), 54);
     for (minor, swapped) in [(2, true), (3, true), (3, false), (4, false)] {
         for order in [Order::Little, Order::Big] {
@@ -52,7 +52,7 @@ fn a_packet_of_which_a_part_was_kept_is_read_in_every_version() {
 }
 
 #[test]
-fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
+fn pcapng_is_read_in_both_byte_orders_and_every_resolution() {
     let frame = plain(10);
     for order in [Order::Little, Order::Big] {
         // if_tsresol (9), one byte: 10^-6 without the option, 10^-9, and 2^-10.
@@ -72,7 +72,7 @@ fn pcapng_is_read_in_both_byte_orders_with_the_resolution_of_its_interface() {
 }
 
 #[test]
-fn an_offset_of_a_pcapng_interface_may_be_negative() {
+fn a_pcapng_interface_offset_may_be_negative() {
     let frame = plain(10);
     for order in [Order::Little, Order::Big] {
         // if_tsoffset (14), eight bytes, signed: an hour less, so 3,600.000007 s become 7 us.
@@ -86,7 +86,7 @@ fn an_offset_of_a_pcapng_interface_may_be_negative() {
 }
 
 #[test]
-fn blocks_of_another_kind_are_passed_over_and_simple_packets_have_the_last_time() {
+fn unknown_blocks_are_skipped_and_simple_packets_reuse_the_last_time() {
     let (order, frame) = (Order::Little, plain(10));
     let statistics = block(order, 5, &[0; 20]);
     let simple = block(order, 3, &[&order.u32(frame.len() as u32)[..], &frame].concat());
@@ -115,7 +115,7 @@ fn each_interface_has_its_own_link_layer() {
 }
 
 #[test]
-fn another_section_may_have_another_byte_order() {
+fn sections_may_differ_in_byte_order() {
     let frame = plain(10);
     let part = |order| [section(order, &[]), enhanced(order, 1, &frame)].concat();
     let file = [part(Order::Little), part(Order::Big)].concat();
@@ -123,7 +123,7 @@ fn another_section_may_have_another_byte_order() {
 }
 
 #[test]
-fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
+fn a_truncated_capture_reports_where_it_was_cut_off() {
     let frame = plain(10);
     let whole = pcap(Order::Little, 0xa1b2_c3d4, 1, 0, &[&frame, &frame]);
     let (header, record) = (24, 16 + frame.len());
@@ -144,7 +144,7 @@ fn a_capture_cut_anywhere_says_so_and_keeps_what_came_before() {
 }
 
 #[test]
-fn snoop_is_read_with_the_padding_of_its_records() {
+fn snoop_records_are_read_with_their_padding() {
     let frame = plain(10);
     let fields = |fields: &[u32]| fields.iter().flat_map(|n| n.to_be_bytes()).collect::<Vec<u8>>();
     let mut file = [&b"snoop\0\0\0"[..], &fields(&[2, 4])].concat();
@@ -169,7 +169,7 @@ fn snoop_is_read_with_the_padding_of_its_records() {
 }
 
 #[test]
-fn what_is_no_capture_is_named() {
+fn a_file_that_is_not_a_capture_gets_a_specific_error() {
     let words = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
     assert!(words(&[0x1f, 0x8b, 8, 0]).contains("gunzip"));
     assert!(words(b"GET / HTTP/1.1").contains("neither pcap nor pcapng"));
@@ -179,7 +179,7 @@ fn what_is_no_capture_is_named() {
 }
 
 #[test]
-fn lengths_that_cannot_be_are_corrupt_and_allocate_nothing() {
+fn impossible_lengths_are_corrupt_and_allocate_nothing() {
     let mut file = pcap(Order::Little, 0xa1b2_c3d4, 1, 0, &[&plain(10)]);
     file[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(matches!(read(&file), Err(CaptureError::Corrupt { at: 24, .. })));
@@ -190,7 +190,7 @@ fn lengths_that_cannot_be_are_corrupt_and_allocate_nothing() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_written_capture_reads_back_unchanged() {
     let frame = plain(30);
     let at = Time::from_nanos(1_700_000_000_123_456_789);
     let mut file = file_header(96).to_vec();

@@ -40,7 +40,7 @@ fn share(connection: &Connection, holds: &[Hold]) -> f64 {
 }
 
 #[test]
-fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
+fn a_sender_that_resumes_right_after_an_ack_is_not_pausing() {
     // By then, 13 acknowledgements have arrived, 400 to 496 ms after the burst, and 14 of 40 segments are still unacknowledged.
     let every = |ms: u64| (0..20).map(|n| 100 + n * ms).collect::<Vec<_>>();
     assert!(!pauses(40, &every(497)));
@@ -48,7 +48,7 @@ fn who_waits_for_room_goes_on_right_after_an_acknowledgement() {
 }
 
 #[test]
-fn who_waits_for_an_answer_waits_for_no_room() {
+fn a_sender_waiting_for_an_answer_is_not_window_limited() {
     let mut script = Script::open();
     for round in 0..20 {
         // Ten segments are all acknowledged after 100 ms. The answer comes 20 ms later, and another 1 ms later the next ten
@@ -86,7 +86,7 @@ fn flights_with_a_loss(lost: u32) -> Connection {
 }
 
 #[test]
-fn the_wait_for_a_repair_is_the_losss_wherever_in_the_flight_it_was() {
+fn repair_time_is_charged_to_the_loss_anywhere_in_the_flight() {
     // In ten seconds, five flights wait 300 ms each for the RTO and 30 ms for the acknowledgement.
     for lost in [0, 1, 3, 5, 7, 8, 9] {
         let share = share(&flights_with_a_loss(lost), &[Hold::AfterLoss, Hold::Silent]);
@@ -95,7 +95,7 @@ fn the_wait_for_a_repair_is_the_losss_wherever_in_the_flight_it_was() {
 }
 
 #[test]
-fn a_window_that_is_taken_back_is_shut() {
+fn a_retracted_window_counts_as_shut() {
     let mut script = Script::open();
     // The window in the SYN may be larger than the program's first window.
     script.send(100, 0);
@@ -133,7 +133,7 @@ fn flights_dropped_by_the_receiver(repaired: u64) -> Connection {
 }
 
 #[test]
-fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
+fn segments_dropped_beyond_a_retracted_window_are_not_path_losses() {
     let connection = flights_dropped_by_the_receiver(600);
     let stream = &connection.streams[0];
     let retransmissions = stream.retransmissions();
@@ -154,7 +154,7 @@ fn segments_dropped_behind_a_window_taken_back_are_no_loss_of_the_path() {
 }
 
 #[test]
-fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
+fn a_lost_retransmission_within_the_window_was_lost_on_the_path() {
     // Seven of eight segments are dropped, because the receiver took the window back. The retransmission of the last one is lost.
     let mut script = Script::open();
     script.send(100, 0);
@@ -179,7 +179,7 @@ fn a_retransmission_that_fits_into_the_window_can_only_be_lost_on_the_path() {
 }
 
 #[test]
-fn an_older_acknowledgement_takes_no_window_back() {
+fn an_old_ack_does_not_retract_the_window() {
     let mut script = Script::open();
     (0..4).for_each(|n| script.send(100, n));
     script.window(200, 2, 60_000);
@@ -190,7 +190,7 @@ fn an_older_acknowledgement_takes_no_window_back() {
 }
 
 #[test]
-fn a_window_of_a_few_segments_is_full_only_if_no_other_fits() {
+fn a_small_window_is_full_only_if_no_further_segment_fits() {
     for (window, full) in [(4 * MSS + 900, true), (5 * MSS + 100, false)] {
         let mut script = Script::opened(100, window as u16, 100);
         // Four segments per round trip, with either window.
@@ -205,7 +205,7 @@ fn a_window_of_a_few_segments_is_full_only_if_no_other_fits() {
 }
 
 #[test]
-fn bursts_behind_small_messages_of_the_receiver_have_a_window_above_tcp() {
+fn bursts_after_small_receiver_messages_have_a_window_above_tcp() {
     let mut script = Script::open();
     let mut seq = 1;
     for round in 0..40_u32 {
@@ -248,7 +248,7 @@ fn granted_bursts(midway: u32) -> Connection {
 }
 
 #[test]
-fn a_window_above_tcp_that_was_used_up_whole_is_the_same_window() {
+fn whole_grants_of_a_window_above_tcp_count_like_partial_ones() {
     // If the receiving program reads everything at once, one message grants the whole window; if it reads in parts, further
     // messages follow.
     let connection = granted_bursts(20);
@@ -263,7 +263,7 @@ fn a_window_above_tcp_that_was_used_up_whole_is_the_same_window() {
 }
 
 #[test]
-fn small_segments_behind_delayed_acknowledgements_are_nagles() {
+fn small_segments_waiting_for_delayed_acks_are_due_to_nagle() {
     let mut script = Script::opened(1, 60_000, 1);
     let mut answered = 1;
     for exchange in 0..20_u32 {
@@ -282,7 +282,7 @@ fn small_segments_behind_delayed_acknowledgements_are_nagles() {
 }
 
 #[test]
-fn packets_that_the_capture_missed_prove_no_pause() {
+fn packets_missed_by_the_capture_do_not_prove_a_pause() {
     let mut script = Script::open();
     for round in 0..20_u32 {
         let (start, first) = (100 + u64::from(round) * 100, round * 4);
@@ -319,7 +319,7 @@ fn swinging_flight() -> Connection {
 
 /// A congestion window shrinks only at losses. The first rise is the only one above all flights before, of 20 s.
 #[test]
-fn a_flight_that_grows_back_is_no_growing_congestion_window() {
+fn a_flight_that_recovers_is_not_a_growing_cwnd() {
     let connection = swinging_flight();
     assert!(share(&connection, &[Hold::Growing]) < 0.1, "{}", share(&connection, &[Hold::Growing]));
     // 12 phases from 18 to 40 have a mean of 29, and 8 have 40: 33.4 segments per RTT of 100 ms, and not the peak of a round.

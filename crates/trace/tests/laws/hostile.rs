@@ -19,12 +19,12 @@ fn some_capture(ng: bool) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_read_without_a_panic(data: Vec<u8>, size in 1..100_usize) {
+    fn arbitrary_bytes_cause_no_panic(data: Vec<u8>, size in 1..100_usize) {
         let _ = entry::capture(&data, size);
     }
 
     #[test]
-    fn a_damaged_capture_is_read_without_a_panic(
+    fn a_damaged_capture_causes_no_panic(
         ng: bool,
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
         size in 1..100_usize,
@@ -38,7 +38,7 @@ proptest! {
     }
 
     #[test]
-    fn it_does_not_matter_in_what_pieces_a_capture_comes(ng: bool, size in 1..2000_usize) {
+    fn the_chunk_size_does_not_change_the_result(ng: bool, size in 1..2000_usize) {
         let data = some_capture(ng);
         let whole = entry::capture(&data, data.len());
         prop_assert_eq!(whole.0.len(), 4);

@@ -27,7 +27,7 @@ fn stream(connection: &Connection) -> &Stream {
 }
 
 #[test]
-fn what_was_under_way_before_the_capture_is_not_missing() {
+fn data_in_flight_before_the_capture_is_not_unseen() {
     for is_ack_first in [true, false] {
         let connection = bulk(is_ack_first, 200).end();
         let stream = stream(&connection);
@@ -39,13 +39,13 @@ fn what_was_under_way_before_the_capture_is_not_missing() {
 }
 
 #[test]
-fn a_flight_that_stands_still_from_the_first_round_on_is_no_slow_start() {
+fn a_flight_constant_from_the_first_round_is_not_slow_start() {
     let connection = bulk(true, 200).end();
     assert_eq!(stream(&connection).accounts().held(&[Hold::Doubling]), Duration::ZERO);
 }
 
 #[test]
-fn a_segment_missing_later_is_still_missing() {
+fn a_segment_missing_later_is_counted_as_unseen() {
     let mut script = bulk(true, 20);
     // After segment 30, the capture has segment 32.
     script.send(1300, FLIGHT + 22);
@@ -56,7 +56,7 @@ fn a_segment_missing_later_is_still_missing() {
 /// The capture begins during the repair of segment 1, with the retransmission or with an acknowledgement. Of the 14 segments
 /// after it, the receiver has ten.
 #[test]
-fn a_repair_at_the_beginning_does_not_show_where_the_data_begins() {
+fn a_repair_at_the_start_does_not_reveal_where_the_data_starts() {
     let ends = [1 + 2 * MSS, 1 + 12 * MSS].map(u32::to_be_bytes);
     let options = Options::read(&[&[1, 1, 5, 10][..], &ends.concat()].concat());
     for is_ack_first in [true, false] {
@@ -81,7 +81,7 @@ fn a_repair_at_the_beginning_does_not_show_where_the_data_begins() {
 }
 
 #[test]
-fn acknowledgements_alone_are_of_data_that_the_capture_misses() {
+fn lone_acks_imply_data_missed_by_the_capture() {
     let mut script = Script::new();
     (0..5).for_each(|n| script.ack(1000 + n * 100, n as u32));
     let connection = script.end();

@@ -17,7 +17,7 @@ fn cut(link: Link, frame: &[u8], kept: usize) -> Result<Segment, NotASegment> {
 }
 
 #[test]
-fn every_link_layer_leads_to_the_same_segment() {
+fn every_link_layer_yields_the_same_segment() {
     let packet = ipv4(6, 0, &[], &tcp(1, ACK, &[], 100));
     let cooked = [&[0; 14][..], &[8, 0], &packet].concat();
     let cooked2 = [&[8, 0][..], &[0; 18], &packet].concat();
@@ -100,7 +100,7 @@ fn every_link_layer_leads_to_the_same_segment() {
 }
 
 #[test]
-fn the_payload_is_what_the_ip_header_says_not_what_was_captured_or_padded() {
+fn the_payload_length_comes_from_the_ip_header() {
     let whole = plain(1000);
     assert_eq!(cut(ETHERNET, &whole, 96).unwrap().payload, 1000);
     // Ethernet pads an empty ACK to 60 bytes.
@@ -109,7 +109,7 @@ fn the_payload_is_what_the_ip_header_says_not_what_was_captured_or_padded() {
 }
 
 #[test]
-fn every_cut_is_a_segment_or_cut_short() {
+fn every_truncation_yields_a_segment_or_cut_short() {
     // Ethernet has 14 bytes, IP has 20, and 16 bytes of TCP matter.
     let frame = plain(10);
     for kept in 0..frame.len() {
@@ -119,7 +119,7 @@ fn every_cut_is_a_segment_or_cut_short() {
 }
 
 #[test]
-fn ipv4_options_and_ipv6_extension_headers_are_passed_over() {
+fn ipv4_options_and_ipv6_extension_headers_are_skipped() {
     let segment = tcp(1, ACK, &[], 100);
     let with_options = ethernet(&[], 0x0800, &ipv4(6, 0, &[1; 8], &segment));
     assert_eq!(dissect(ETHERNET, &with_options).unwrap().payload, 100);
@@ -133,7 +133,7 @@ fn ipv4_options_and_ipv6_extension_headers_are_passed_over() {
 }
 
 #[test]
-fn other_protocols_are_told_from_broken_ones() {
+fn other_protocols_are_distinguished_from_malformed_packets() {
     let udp = ethernet(&[], 0x0800, &ipv4(17, 0, &[], &[0; 30]));
     assert_eq!(dissect(ETHERNET, &udp), Err(NotASegment::NotTcp));
     let arp = ethernet(&[], 0x0806, &[0; 28]);
@@ -147,7 +147,7 @@ fn other_protocols_are_told_from_broken_ones() {
 }
 
 #[test]
-fn a_segment_in_fragments_is_as_long_as_all_of_them() {
+fn a_fragmented_segment_has_the_length_of_all_its_fragments() {
     let whole = tcp(1, ACK, &[], 100);
     // 120 bytes in fragments of 64 and 56. Offsets count units of 8 bytes; 0x2000 is the flag for more fragments.
     let pieces = [(0x2000, &whole[..64]), (8, &whole[64..])];
@@ -164,7 +164,7 @@ fn a_segment_in_fragments_is_as_long_as_all_of_them() {
 }
 
 #[test]
-fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
+fn a_later_udp_fragment_is_recognised_in_ipv4_and_ipv6() {
     let v4 = ipv4(17, 8, &[], &[0; 16]);
     // RFC 8200 §4.5: next header, reserved, offset 8 without more fragments, identification.
     let v6 = ipv6(44, &[&[17, 0, 0, 8, 0, 0, 0, 1][..], &[0; 16]].concat());
@@ -173,7 +173,7 @@ fn a_later_fragment_of_udp_is_one_in_both_versions_of_ip() {
 }
 
 #[test]
-fn more_selective_acknowledgements_than_a_header_holds_are_cut_off() {
+fn excess_sack_blocks_are_dropped() {
     // Four blocks, and one more in another option: 44 bytes.
     let four = [&[5, 34][..], &[1; 32]].concat();
     let options = Options::read(&[&four[..], &[5, 10], &[2; 8]].concat());
@@ -182,7 +182,7 @@ fn more_selective_acknowledgements_than_a_header_holds_are_cut_off() {
 }
 
 #[test]
-fn options_are_read_and_broken_ones_end_the_list() {
+fn options_are_parsed_until_the_first_malformed_one() {
     let syn =
         [&[2, 4, 5, 0xb4][..], &[4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2], &[1, 3, 3, 7]].concat();
     let packet = ipv4(6, 0, &[], &tcp(1, SYN, &syn, 0));
@@ -196,7 +196,7 @@ fn options_are_read_and_broken_ones_end_the_list() {
 }
 
 #[test]
-fn options_that_were_cut_off_are_known_to_be_missing() {
+fn truncated_options_are_marked_as_cut() {
     // A SYN of Linux: the scale follows the timestamps. Ethernet, IPv4 and TCP take 54 bytes, so `tcpdump -s 68`
     // keeps 14 of the 20 bytes of options.
     let options = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];

@@ -10,7 +10,7 @@ fn ms(n: u64) -> Option<Duration> {
 /// The receiver reports a hole at 200 ms, and the sender repairs it at 62 s, captured at the sender and at the receiver, 50 ms
 /// away. Only the capture at the sender shows that it sent nothing in between.
 #[test]
-fn a_long_wait_before_a_single_retransmission_that_is_answered_is_the_senders_timer() {
+fn a_long_wait_before_a_single_answered_retransmission_is_a_timeout() {
     let wait = |to_receiver: u64, to_sender: u64| {
         let mut script = Script::opened(to_receiver, 60_000, to_receiver + to_sender);
         let sent = |at: u64| at + 100 - to_receiver;

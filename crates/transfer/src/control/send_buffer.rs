@@ -124,13 +124,13 @@ mod tests {
     const MB: fn(u64) -> Bytes = |n| Bytes::new(n * 1_000_000);
 
     #[test]
-    fn a_window_within_autotunings_reach_is_left_to_it() {
+    fn a_window_within_autotunings_reach_is_left_to_autotuning() {
         // 2 MB of payload need 2 x 2304/1448 = 3.2 MB.
         assert_eq!(plan(MB(2), MB(4), MB(100)), BufferPolicy::Leave);
     }
 
     #[test]
-    fn a_larger_window_is_asked_for_by_hand_as_far_as_that_goes() {
+    fn a_window_beyond_autotuning_is_requested_up_to_the_limit() {
         // 400 Mbit/s x 100 ms: 5 MB of payload need a buffer of 7.96 MB; the call asks for half of that.
         let BufferPolicy::Ask(size) = plan(MB(5), MB(4), MB(100)) else { panic!() };
         assert_eq!(size.get() / 10_000, 397);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_set_by_hand_is_not_less_than_autotuning() {
+    fn the_buffer_is_not_set_below_the_autotuning_limit() {
         assert_eq!(plan(MB(5), MB(4), MB(2)), BufferPolicy::Leave);
     }
 }

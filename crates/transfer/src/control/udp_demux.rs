@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_go_to_the_host_of_the_connection_and_only_a_new_punch_moves_the_port() {
+    fn only_a_new_punch_from_the_peers_host_moves_the_port() {
         let demux = UdpDemux::new(address("127.0.0.1:0")).unwrap();
         let session = |n| Session::new(Some(&Secret([n; 16])), &[n; 32]);
         let ours = || PacketAuthenticator::new(&session(7));

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_one_time_credential_that_completed_is_spent_also_after_a_restart() {
+    fn a_completed_one_time_credential_stays_spent_after_a_restart() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
         let one = claim(&first, "one").unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_that_broke_gives_way_to_another_and_one_that_runs_does_not() {
+    fn a_broken_transfer_frees_its_credential_and_a_running_one_does_not() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
         assert_eq!(stored(&scratch), (None, false), "unused");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_that_wrote_nothing_leaves_a_credential_as_it_was() {
+    fn a_transfer_without_writes_leaves_its_credential_unchanged() {
         let scratch = Scratch::new(CODE);
         let table = table(&scratch);
         let rehearse = |transfer| claim(&table, transfer).unwrap().release().unwrap();
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usage_that_an_earlier_version_wrote_still_counts() {
+    fn usage_recorded_by_an_earlier_version_still_counts() {
         let scratch = Scratch::new(CODE);
         let id = guest(&table(&scratch)).credential.id();
         let text = format!(r#"{{"{id}":{{"transfer":"one","ended":true,"wrong":0}}}}"#);
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_many_transfers_at_once_uses_a_ticket_for_one() {
+    fn only_one_of_many_concurrent_transfers_claims_a_one_time_ticket() {
         let scratch = Scratch::new(CODE);
         let guest = guest(&table(&scratch));
         // Many rounds: an implementation that checks before it changes lets two through only occasionally.
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wrong_try_ends_a_code_for_good() {
+    fn one_wrong_try_invalidates_a_code_permanently() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
         // Whether the peer left or its proof was wrong makes no difference.
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn many_connections_at_once_have_one_try_together() {
+    fn concurrent_connections_share_one_try() {
         let scratch = Scratch::new(CODE);
         let table = table(&scratch);
         let tries = Mutex::new(Vec::new());
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_try_counts_before_its_peer_can_learn_anything() {
+    fn an_unfinished_try_of_a_code_counts_after_a_restart() {
         let scratch = Scratch::new(CODE);
         let first = table(&scratch);
         let _under_way = first.try_code(guest(&first)).unwrap().unwrap();
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_was_proved_may_be_tried_again_and_its_peer_comes_back_by_a_secret() {
+    fn peers_that_proved_a_code_return_by_secret_after_a_wrong_try() {
         let scratch = Scratch::new(CODE);
         let table = table(&scratch);
         for n in 0..3 {
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_one_code_is_over_when_that_was_tried_wrongly() {
+    fn a_wrong_try_ends_a_server_of_one_unproved_code() {
         let scratch = Scratch::new(CODE);
         let one = || ClientTable::of_one(Client::clone(&guest(&table(&scratch))));
         let table = one();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_down_is_not_granted() {
+    fn a_claim_or_try_that_cannot_be_recorded_is_denied() {
         let scratch = Scratch::new(CODE);
         let uses = scratch.0.path().join("no-such-directory/uses.json");
         let table = ClientTable::of_file(&scratch.path(), uses).unwrap();

@@ -189,7 +189,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_that_does_not_exist_yet_is_made_by_the_first_invitation() {
+    fn the_error_for_a_missing_file_names_the_invite_command() {
         let scratch = tempfile::tempdir().unwrap();
         let error = ClientsFile::open(&scratch.path().join("clients")).err().unwrap();
         assert!(error.to_string().contains("`sweetspot serve invite` creates it"), "{error}");
@@ -204,7 +204,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_client_that_is_taken_out_of_the_file_is_not_admitted_any_more() {
+    fn a_client_removed_from_the_file_is_no_longer_admitted() {
         let scratch = Scratch::new(&(line(1, "alice") + &line(2, "bob")));
         let file = scratch.open();
         assert_eq!(names(&file), ["alice", "bob"]);
@@ -216,7 +216,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_wrong_line_is_skipped_named_and_complained_about_once() {
+    fn an_invalid_line_is_skipped_and_reported_once() {
         let scratch = Scratch::new(&line(1, "alice"));
         let file = scratch.open();
         scratch.replace(&(line(1, "alice") + "nonsense\n" + &line(2, "bob")));
@@ -233,7 +233,7 @@ pub(crate) mod tests {
 
     /// Lines 1 and 3 lack a directory; line 2 is valid, and line 4 has no key.
     #[test]
-    fn every_wrong_line_is_numbered_and_its_key_known() {
+    fn every_invalid_line_is_reported_by_number_and_its_key_recorded() {
         let scratch = Scratch::new(&format!(
             "{} alice\n{}{} carol\nnonsense\n",
             PublicKey([1; 32]),
@@ -251,7 +251,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_leaves_its_last_valid_version_in_force() {
+    fn an_unusable_file_leaves_the_last_valid_version_in_force() {
         let scratch = Scratch::new(&line(1, "alice"));
         let file = scratch.open();
         let unusable: [fn(&Scratch); 4] = [
@@ -281,7 +281,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_that_is_being_written_counts_when_it_is_whole_or_rests() {
+    fn a_file_being_written_takes_effect_when_complete_or_settled() {
         let whole = line(1, "alice") + &line(2, "bob");
         let scratch = Scratch::new(&whole);
         let file = scratch.open();
@@ -305,7 +305,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_others_could_change_or_read_is_refused_at_the_start() {
+    fn a_file_accessible_to_other_users_is_rejected_at_start() {
         let scratch = Scratch::new("code:7-crisp-lemon-orbit guest dir=/srv/guest once");
         let mode = |bits| fs::set_permissions(scratch.path(), fs::Permissions::from_mode(bits));
         for (bits, words) in [(0o644, "others may read"), (0o622, "others may write")] {

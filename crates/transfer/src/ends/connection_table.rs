@@ -126,7 +126,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_newcomer_takes_the_place_of_who_has_waited_longest() {
+    fn a_newcomer_replaces_the_oldest_unauthenticated_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let table = ConnectionTable::new(256);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_that_come_faster_than_their_threads_end_are_not_taken_in() {
+    fn unauthenticated_connections_that_outpace_cleanup_are_rejected() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (table, max) = (ConnectionTable::new(4), 4);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_connection_that_ends_behind_its_successor_does_not_end_the_transfer() {
+    fn a_superseded_connection_does_not_end_the_transfer() {
         let mut state = OnceState::default();
         assert!(state.takes("a", 1) && !state.takes("b", 2));
         // The client noticed first that the path broke.
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_that_does_not_come_back_is_over_under_its_last_number() {
+    fn an_abandoned_transfer_ends_under_its_last_session_number() {
         let mut state = OnceState::default();
         assert!(state.takes("a", 1));
         state.wait(5, Time::from_nanos(7), broken());

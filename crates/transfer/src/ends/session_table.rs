@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_and_a_server_have_a_bounded_number_of_sessions() {
+    fn sessions_are_limited_per_client_and_per_server() {
         let table = SessionTable::new(Capacity::of(1 << 20));
         let (alice, bob) = (client(1), client(2));
         let take = |client, n: usize| -> Vec<_> {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn no_error_tells_the_peer_what_lies_where_on_this_host() {
+    fn no_error_reveals_local_paths_to_the_peer() {
         for error in of_this_host() {
             assert!(error.to_string().contains("MARK"), "for this end: {error}");
             let told = error.for_peer();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_learns_the_name_that_it_knows_and_the_kind_of_failure() {
+    fn the_peer_receives_the_relative_name_and_the_kind_of_failure() {
         let source = || io::Error::from_raw_os_error(28);
         let error = TransferError::Write { path: "a/b".into(), source: source(), next: "" };
         let expected =

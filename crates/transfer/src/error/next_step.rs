@@ -75,7 +75,7 @@ mod tests {
 
     /// A stream cannot be read from the middle. Only messages that advise to resume change.
     #[test]
-    fn a_stream_starts_again_from_its_beginning() {
+    fn stream_errors_advise_to_restart_from_the_beginning() {
         let peer = || "192.0.2.1:5".to_owned();
         for error in [TransferError::Interrupted, TransferError::TooSlow(peer())] {
             let line = error.for_a_stream().unwrap();

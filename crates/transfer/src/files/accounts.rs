@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_owner_is_known_by_name_and_where_the_name_is_unknown_by_number() {
+    fn owners_map_by_name_or_by_number_for_unknown_names() {
         let there =
             Accounts::from_text("root:x:0:0::/:\nann:x:1000:50::/home/ann:\n", "staff:x:50:\n");
         let here = Accounts::from_text(

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_come_in_order_and_none_beyond_those_announced() {
+    fn hashes_must_arrive_in_order_and_within_the_announced_count() {
         let budget = Arc::default();
         let (mut arriving, mut known) = ArrivingHashes::new(7, 5);
         assert!(arriving.handle(&budget, (6, 0), hashes(1)).is_err(), "of another entry");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_hashes_of_a_file_that_was_given_up() {
+    fn the_reader_stops_waiting_for_hashes_of_an_abandoned_file() {
         let budget = Arc::default();
         let (mut arriving, mut known) = ArrivingHashes::new(7, 5);
         arriving.give_up(6);
@@ -168,7 +168,7 @@ mod tests {
 
     /// A hash more than fits exhausts the budget, so the next one waits until a reader uses or drops some.
     #[test]
-    fn what_waits_is_bounded_and_what_is_dropped_makes_room() {
+    fn waiting_hashes_are_bounded_and_dropped_ones_free_the_budget() {
         let budget: Arc<HashBudget> = Arc::default();
         let pieces = MAX_WAITING_HASHES as u32;
         let (mut first, known) = ArrivingHashes::new(0, pieces);

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_directory_with_or_without_openat2() {
+    fn no_path_escapes_the_directory_with_or_without_openat2() {
         let (dir, root) = scene();
         let absolute = dir.path().join("other/b").into_os_string().into_encoded_bytes();
         let bad: [&[u8]; 8] = [

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dry_run_counts_what_it_does_not_list() {
+    fn a_dry_run_counts_the_lines_it_omits() {
         let mut would_move = BoundedLines::default();
         // Two lines fit, a third does not.
         let fit = (0..3).map(|_| would_move.add("x".repeat(MAX_WOULD_MOVE_BYTES * 2 / 5)));

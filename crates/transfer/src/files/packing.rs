@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn it_pays_where_pieces_wait_and_the_path_is_slower_than_compression() {
+    fn packing_pays_if_pieces_wait_and_the_path_is_slower_than_compression() {
         let mut packer = Packer::new().unwrap();
         let slow = Some(Rate::from_mbit_per_second(100));
         assert!(packer.pays(4096, WAITING_PIECES, slow));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_tried_less_and_less() {
+    fn incompressible_content_is_tried_less_and_less() {
         let (mut packer, noise) = (Packer::new().unwrap(), noise(256 << 10));
         let (mut tried, pieces) = (0, 10_000);
         for _ in 0..pieces {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_not_unpacked() {
+    fn a_decompression_bomb_is_rejected() {
         let bomb = zstd::bulk::compress(&vec![0; 64 << 20], 1).unwrap();
         assert!(bomb.len() < 10_000);
         assert_eq!(Unpacker::default().unpack(&bomb, PIECE_BYTES as u32), None, "a long window");
@@ -218,7 +218,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_packed_is_unpacked(seed in 0usize..200, repeat in 2usize..300) {
+        fn packed_content_unpacks_unchanged(seed in 0usize..200, repeat in 2usize..300) {
             let content = noise(seed + 1).repeat(repeat);
             let mut packer = Packer::new().unwrap();
             if let Some(packed) = packer.pack(&content, clock(Duration::from_millis(1))) {
@@ -229,7 +229,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_no_content_and_no_panic(
+        fn damaged_data_causes_no_panic_and_no_content_of_wrong_length(
             damage in proptest::collection::vec((any::<usize>(), any::<u8>()), 1..8),
             cut in any::<usize>(),
         ) {

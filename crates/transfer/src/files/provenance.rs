@@ -155,7 +155,7 @@ mod tests {
     use std::fs::File;
 
     #[test]
-    fn the_oldest_entry_makes_room_for_a_new_one() {
+    fn a_new_entry_evicts_the_oldest() {
         let mut recent = Recent::new(2);
         for key in [1, 2, 1, 3] {
             recent.insert(key);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_learns_about_its_own_files_until_they_change() {
+    fn a_client_sees_its_files_until_they_change() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let stat = || rustix::fs::fstat(file.as_file()).unwrap();
         let provenance = Arc::new(Provenance::default());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_is_known_once_a_transfer_made_it() {
+    fn only_directories_created_by_a_transfer_are_known() {
         let (made, found) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let open = |dir: &tempfile::TempDir| File::open(dir.path()).unwrap();
         let provenance = Provenance::default();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_taken_than_the_quota_has() {
+    fn reservations_never_exceed_the_quota() {
         let quota = quota(10_000, 4096);
         assert!(quota.take(4096));
         assert!(!quota.take(4096));
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_in_a_directory_is_counted_in_blocks() {
+    fn directory_usage_is_counted_in_blocks_and_names() {
         let scratch = tempfile::tempdir().unwrap();
         let deep = scratch.path().join("a/b");
         fs::create_dir_all(&deep).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_replaced_gives_its_room_back_when_its_last_name_is_gone() {
+    fn a_replaced_file_releases_its_quota_with_its_last_name() {
         let scratch = tempfile::tempdir().unwrap();
         let (old, new) = (scratch.path().join("old"), scratch.path().join("new"));
         let content = vec![1; 100_000];

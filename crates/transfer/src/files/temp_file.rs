@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partial_file_is_resumed_by_the_client_that_left_it() {
+    fn only_the_client_that_left_a_partial_file_resumes_it() {
         let (_dir, directory, _) = directory();
         let mut left = open(&directory, Some("alice"), Keep::Always);
         left.file.write_all(b"hers").unwrap();
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn space_is_reserved_on_a_disk_and_not_in_memory() {
+    fn space_is_reserved_on_disk_but_not_in_memory() {
         let length = Bytes::new(1 << 20);
         let shared_memory = PathBuf::from("/dev/shm");
         for place in [std::env::temp_dir(), shared_memory].iter().filter(|place| place.is_dir()) {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_prepared_takes_no_content() {
+    fn a_file_prepared_by_another_user_gets_no_content() {
         // Files that another user could create with that name, given write access to the directory or a guess.
         let prepared: [fn(&PathBuf); 4] = [
             |path| {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_user_takes_no_content_and_stays() {
+    fn a_partial_file_of_another_user_is_neither_used_nor_removed() {
         let (dir, directory, partial) = directory();
         fs::write(&partial, "theirs").unwrap();
         if std::os::unix::fs::chown(&partial, Some(1), Some(1)).is_err() {
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_a_killed_transfer_had_given_its_mode_is_resumed() {
+    fn a_partial_file_that_already_has_its_final_mode_is_resumed() {
         let (_dir, directory, partial) = directory();
         fs::write(&partial, "left").unwrap();
         fs::set_permissions(&partial, Permissions::from_mode(0o644)).unwrap();
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn the_losers_partial_file_goes_where_the_winner_may_not_be_replaced() {
+    fn the_losers_partial_file_is_removed_if_the_winner_must_stay() {
         // How long the partial file is kept, whether another transfer has finished the file, and the files that remain.
         for (keep, won, remain) in [
             (Keep::UnlessNamed, true, vec!["f"]),

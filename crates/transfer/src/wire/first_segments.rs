@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_write_has_its_time_until_the_kernel_paces() {
+    fn writes_are_paced_until_kernel_pacing_starts() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, _) = listener.accept().unwrap();

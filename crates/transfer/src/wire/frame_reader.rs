@@ -191,7 +191,7 @@ mod tests {
     const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
 
     #[test]
-    fn a_frame_that_trickles_is_too_slow_and_one_of_a_slow_path_is_not() {
+    fn a_trickling_frame_is_too_slow_but_a_slow_path_is_tolerated() {
         // A byte every 0.4 s pays for 1/32 s. The grace of 60 s is therefore used up after 60 / (0.4 - 1/32) = 163 bytes.
         let mut frame = FrameClock::default();
         let trickle = (1..).find(|_| {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_holds_its_own_content_and_nothing_of_its_neighbours() {
+    fn a_piece_contains_exactly_its_content() {
         // Around the lengths of a record (16384), of a read and of a write.
         let lengths = [1, 44, 16_339, 16_340, 16_384, 40_000, 1, 262_144, 7];
         let (mut frames, far) = ends(relay(usize::MAX));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_damaged_record_reaches_a_piece() {
+    fn no_byte_of_a_damaged_record_reaches_a_piece() {
         let (mut frames, far) = ends(relay(3000));
         // The first record is short and arrives undamaged.
         let (bytes, content) = frame(0, 20_000);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_holds_although_the_peer_sends() {
+    fn a_deadline_applies_even_while_data_arrives() {
         let (mut frames, far) = ends(relay(usize::MAX));
         // Data is always available, but never a complete message.
         far.write(&[&message(b"{}")[..4]]).unwrap();

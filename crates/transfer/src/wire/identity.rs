@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_is_the_same_after_a_restart_and_its_owners_alone() {
+    fn an_identity_survives_a_restart_and_is_private_to_its_owner() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("state/identity.pem");
         let first = Identity::load_or_make(&path).unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_may_read_is_not_used() {
+    fn a_key_readable_by_others_is_rejected() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("identity.pem");
         Identity::load_or_make(&path).unwrap();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_identity_is_left_alone() {
+    fn a_file_that_is_not_an_identity_is_left_unchanged() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("identity.pem");
         let mut file =

@@ -348,7 +348,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_take_turns_and_no_address_is_lost() {
+    fn address_families_alternate_and_no_address_is_lost() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         let all = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
         let turns = in_turns(all.to_vec());
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_further_connection_that_could_not_be_made_is_tried_again_and_not_for_ever() {
+    fn a_failed_further_connection_is_retried_a_limited_number_of_times() {
         let (over, tries) = (Over::default(), AtomicU32::new(0));
         let dial = || {
             tries.fetch_add(1, Ordering::AcqRel);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_code_gives_the_same_secret_and_another_one_another() {
+    fn equal_codes_give_equal_secrets_and_different_codes_different_ones() {
         let (one, two) = secrets("7-crisp-lemon-orbit", "7 Crisp Lemon Orbit");
         assert_eq!(one.0, two.0);
         let (one, two) = secrets("7-crisp-lemon-orbit", "7-crisp-lemon-bird");
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_drawn_with_the_first_free_number() {
+    fn a_new_code_has_the_first_free_number() {
         let code = draw_code(|number| number > 6).unwrap();
         assert_eq!(code.number(), 7);
         assert_eq!(code.password().split('-').count(), 1 + WORDS);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_is_no_element() {
+    fn garbage_is_rejected_as_an_element() {
         for garbage in ["", "zz", "00", &"ff".repeat(33)] {
             let code: SpokenCode = "7-a-b-c".parse().unwrap();
             let ids = (Identity::new(DIALER), Identity::new(LISTENER));

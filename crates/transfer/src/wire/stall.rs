@@ -28,7 +28,7 @@ mod tests {
     use sweetspot_units::Duration;
 
     #[test]
-    fn a_session_that_moves_nothing_for_a_day_is_stalled() {
+    fn a_session_without_progress_for_a_day_is_stalled() {
         let at = |seconds| Time::ZERO + Duration::from_secs(seconds);
         let day = 24 * 3600;
         let mut watch = StallWatch::new(at(0), 0);

@@ -252,7 +252,7 @@ mod tests {
 
     /// With IPv6 disabled, a listener at [::] can be reached by IPv4. In this test, nothing listens at [::1].
     #[test]
-    fn a_host_without_an_ipv6_address_reaches_its_own_server() {
+    fn a_host_without_ipv6_reaches_its_own_server() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         assert!(connect_here(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).is_ok());

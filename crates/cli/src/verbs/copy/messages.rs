@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shells_greeting_is_passed_over() {
+    fn a_shell_greeting_is_skipped() {
         let mut stream = b"Welcome to host\n{}\n".to_vec();
         say(&mut stream, &Order::Tunnel).unwrap();
         stream.extend(b"raw bytes");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_as_long_as_the_other_end_reads_or_an_error() {
+    fn a_line_longer_than_the_peer_reads_is_an_error() {
         // The quotation marks and the line end take three bytes.
         let longest = "x".repeat(MAX_LINE_BYTES - 3);
         let mut stream = Vec::new();
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_pass_in_any_encoding() {
+    fn paths_in_any_encoding_round_trip() {
         let path = PathBuf::from(OsString::from_vec(vec![0xff, b'\n', b'"']));
         let text = serde_json::to_string(&PathText(path.clone())).unwrap();
         assert_eq!(serde_json::from_str::<PathText>(&text).unwrap().0, path);

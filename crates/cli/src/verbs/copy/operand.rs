@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_are_read_as_scp_and_rsync_do() {
+    fn operands_parse_as_in_scp_and_rsync() {
         let parse = |text: &str| Operand::parse(text.as_ref());
         for local in ["a", "./a:b", "/a:b", "dir/a:b", ".", "-", "a b", "[x"] {
             assert_eq!(parse(local), Ok(Operand::Here(local.into())), "{local}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_refused_with_the_operand_that_is_meant() {
+    fn the_error_for_a_url_suggests_the_operand() {
         for (url, meant) in [
             ("sftp://host", "host:"),
             ("sftp://me@host/dir/f", "me@host:dir/f"),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ssh_would_take_for_an_option_is_no_host() {
+    fn a_host_that_ssh_would_read_as_an_option_is_rejected() {
         for wrong in ["-oProxyCommand=x:y", ":x", "a b:x"] {
             assert!(Operand::parse(wrong.as_ref()).is_err(), "{wrong}");
         }

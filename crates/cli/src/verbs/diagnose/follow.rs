@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_table_has_no_rate_and_a_connection_without_time_no_limit() {
+    fn missing_rates_and_limits_are_shown_as_dashes() {
         let [source, destination] =
             [1, 2].map(|n| std::net::SocketAddr::from(([192, 0, 2, n], 443)));
         let flow = RecentFlow {

@@ -294,7 +294,7 @@ mod tests {
     /// A program writes every 100 ms and pauses for 90 ms between: one sample in ten finds it writing, 10 of 100, and one more or less
     /// where the spread rounds.
     #[test]
-    fn samples_find_each_part_of_a_program_s_period() {
+    fn samples_cover_a_periodic_program_evenly() {
         let period = SAMPLE_INTERVAL.as_nanos();
         let place = |n| sampled_at(n).as_nanos() % period;
         for part in 0..10 {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_ended_early_are_counted_only_if_there_are_several() {
+    fn the_message_about_ended_connections_agrees_in_number() {
         assert_eq!(ended(1, 1), "the connection ended while it was watched");
         assert_eq!(ended(2, 2), "both connections ended while they were watched");
         assert_eq!(ended(3, 3), "all 3 connections ended while they were watched");

@@ -374,7 +374,7 @@ mod tests {
 
     /// The members of a flow and of a report are the ones that their structs write.
     #[test]
-    fn the_help_and_the_page_on_formats_list_the_members_that_are_written() {
+    fn the_help_and_the_formats_page_list_every_json_member() {
         let end = std::net::SocketAddr::from(([192, 0, 2, 1], 443));
         let limits = Limits::only(Class::Idle, Duration::from_secs(1));
         let flow = Flow::new(end, end, limits, &Evidence::default());
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_lists_each_class_with_its_name_in_the_text() {
+    fn the_help_lists_each_class_with_its_description() {
         for class in Class::ALL {
             let line = EXAMPLES
                 .lines()

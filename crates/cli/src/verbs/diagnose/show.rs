@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_round_trip_within_a_host_is_not_rounded_to_nothing() {
+    fn a_loopback_rtt_is_not_rounded_to_zero() {
         let shown = [0.0402, 0.0001, 0.000_022].map(in_time);
         assert_eq!(shown, ["40.2 ms", "0.1 ms", "22 us"]);
     }

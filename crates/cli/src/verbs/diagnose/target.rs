@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_is_no_missing_file() {
+    fn a_device_is_not_reported_as_a_missing_file() {
         let told = |typed: &str| typed.parse::<DiagnosisTarget>().err().unwrap_or_default();
         let device = told("/dev/null");
         assert!(device.contains("is a device") && device.contains("diagnose - <"), "{device}");

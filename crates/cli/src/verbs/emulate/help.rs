@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_lists_the_members_that_are_written() {
+    fn the_help_lists_exactly_the_json_members() {
         let list = |title: &str| {
             let (_, list) = AFTER.split_once(&format!("Members of {title}:")).unwrap();
             listed(list.split("\n\n").next().unwrap())

@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_exit_codes_and_the_help_of_each_verb_agree() {
+    fn the_exit_code_table_agrees_with_the_help_of_each_verb() {
         let mut seen = 0;
         each(&crate::program(), &mut Vec::new(), &mut |help, verb| {
             let Some(codes) = &help.exit_codes else { return };
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn the_overview_and_the_page_of_the_program_have_the_same_exit_codes_and_a_footer() {
+    fn the_overview_repeats_the_exit_codes_and_has_a_footer() {
         let footer = Footer { date: "2026-11-30".to_owned(), source: "sweetspot 0.1.0".to_owned() };
         let overview = overview(&footer);
         let mut page = Roff::new();
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn the_codes_after_a_signal_stand_once_on_the_page_of_serve() {
+    fn the_serve_page_lists_signal_exit_codes_once() {
         let program = crate::program();
         let help = Help::of(program.find_subcommand("serve").expect("a verb"));
         let mut page = Roff::new();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn each_page_names_the_verbs_with_its_purpose() {
+    fn each_page_refers_to_related_verbs() {
         let program = crate::program();
         let of = |verb: &[&str]| {
             related(&program, &verb.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
@@ -468,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_has_the_reader_s_width_and_a_list_its_own_lines() {
+    fn prose_is_refilled_and_lists_keep_their_lines() {
         let mut page = Roff::new();
         notes(&mut page, &["One\ntwo.".to_owned(), "Keys:\n  q  quit".to_owned()]);
         let text = page.to_roff();
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_synopsis_names_the_values_of_options_and_the_command_after_dashes() {
+    fn a_synopsis_shows_option_values_and_the_command_after_dashes() {
         let window = of(&["advise", "window"]);
         assert!(window.contains("sweetspot advise window"), "{window}");
         assert!(window.contains(" [--congestion "), "{window}");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_that_the_parser_takes_is_in_the_page() {
+    fn the_page_lists_every_key_that_the_parser_accepts() {
         let mut known: BTreeSet<String> = BTreeSet::new();
         let add = |known: &mut BTreeSet<String>, more: &str, wrong: &str| {
             known.extend(keys(&format!("{PATH}{more}"), wrong));
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sizing_is_in_the_page() {
+    fn the_page_lists_every_sizing_policy() {
         let page = text("2026-11-30", "sweetspot 0.1.0").replace("\\-", "-");
         // `bdp1 to bdp6` is written as a range.
         for name in sweetspot_sizing::Sizing::NAMES.map(|name| name.split(' ').next()) {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_of_a_controller_is_in_the_page() {
+    fn the_page_lists_every_controller_event() {
         let (_, events) = CHAPTER.split_once("Sizing controllers emit these events").unwrap();
         let (table, _) = events.split_once("Each bandwidth-delay product").unwrap();
         let (rate, rtt) = (Rate::ZERO, Duration::ZERO);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_the_words_of_the_chapter_and_none_of_its_marks() {
+    fn the_page_has_the_text_of_the_chapter_without_its_markup() {
         let page = text("2026-11-30", "sweetspot 0.1.0");
         assert!(page.contains(".SH \"TOP LEVEL\"") && page.contains(".SH [path]"), "{page}");
         let seed = ".TP\n\\fBseed\\fR\nseed for all random numbers. Default: 1\n";
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_is_a_scenario() {
+    fn the_example_parses_as_a_scenario() {
         let (_, example) = CHAPTER.split_once("```toml\n").expect("an example");
         let (example, _) = example.split_once("```").expect("its end");
         let scenario = Scenario::parse(example).expect("a scenario");

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn three_digits_are_kept_with_a_unit_and_without() {
+    fn numbers_keep_three_digits_with_and_without_a_unit() {
         for (value, words) in
             [("989088.38", "989088"), ("12.345 ms", "12.3 ms"), ("1.5 MB", "1.50 MB")]
         {

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_and_the_page_tell_the_time_of_the_plans() {
+    fn the_help_and_the_page_state_the_duration_of_each_plan() {
         assert_eq!(rounded(&Plan::full(), 60.0), (1.0, 3.0));
         assert_eq!(rounded(&Plan::short(), 5.0), (3.0, 6.0));
         assert_eq!(rounded(&Plan::full().gentle(), 40.0), (1.0, 3.0));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_says_how_much_of_the_time_is_over() {
+    fn progress_shows_elapsed_and_expected_time() {
         let (min, max) = Plan::full().duration();
         let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
         let words = position(&Plan::full(), Duration::from_secs(12));
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measurement_begins_with_its_time_or_its_budget() {
+    fn a_measurement_announces_its_duration_and_budget() {
         let (min, max) = Plan::full().duration();
         let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
         let words = duration_in_words(&Plan::full());

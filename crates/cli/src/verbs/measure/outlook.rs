@@ -287,7 +287,7 @@ pub(super) mod tests {
 
     /// CUBIC is simulated at 20 Mbit/s and 20 ms: 22 Mbit/s is within a tenth, and 30 ms is a factor of 1.5.
     #[test]
-    fn a_measured_transfer_that_its_simulation_contradicts_is_remarked_on() {
+    fn a_simulation_that_contradicts_the_measured_transfer_is_reported() {
         let said = |outlook: Outlook, load| outlook.beside(&load, false).contradiction;
         let cubic = || outlook([20.0; 3]);
         for (mbit, rtt_ms) in [(20.0, 20), (22.0, 30), (18.5, 14)] {
@@ -326,7 +326,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn random_losses_give_a_rate_an_interval_around_its_mean() {
+    fn random_loss_gives_the_rate_an_interval_around_its_mean() {
         let found = Outlook::of(&Ok(path(1.0, Some([1.0, 1.0]))));
         let cubic = &found.congestion[0];
         assert!(cubic.goodput_low_bps < cubic.goodput_bps, "{cubic:?}");
@@ -336,7 +336,7 @@ pub(super) mod tests {
 
     /// Without a loss in 300 packets, a loss of 1 % is still possible (rule of three: 3 / 300). It would slow CUBIC down.
     #[test]
-    fn a_loss_that_may_have_gone_unseen_lowers_the_lower_end_only() {
+    fn possible_undetected_loss_lowers_only_the_lower_bound() {
         let sure = Outlook::of(&Ok(path(0.0, Some([0.0, 0.0]))));
         let unsure = Outlook::of(&Ok(path(0.0, Some([0.0, 1.0]))));
         let (sure, unsure) = (&sure.congestion[0], &unsure.congestion[0]);
@@ -346,7 +346,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_rate_without_a_measured_loss_is_an_upper_bound_and_names_the_assumption() {
+    fn a_rate_without_measured_loss_is_an_upper_bound_with_its_assumption() {
         let found = Outlook::of(&Ok(path(0.0, None)));
         assert!(found.is_upper_bound);
         assert_eq!(found.assumed, ["no random loss"]);
@@ -354,7 +354,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_path_that_carries_less_than_tcp_got_is_not_the_one_measured() {
+    fn a_path_slower_than_the_measured_tcp_goodput_is_refuted() {
         let judged =
             outlook([20.0, 10.0, 40.0]).unless_refuted(Some(Rate::from_mbit_per_second(61)));
         assert!(judged.congestion.is_empty() && judged.window.is_none());
@@ -363,7 +363,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_transfer_that_was_slower_than_its_path_refutes_nothing() {
+    fn a_transfer_slower_than_its_path_refutes_nothing() {
         for carried in
             [Some(Rate::from_mbit_per_second(60)), Some(Rate::from_mbit_per_second(1)), None]
         {

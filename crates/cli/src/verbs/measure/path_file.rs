@@ -232,7 +232,7 @@ mod tests {
 
     /// The assumptions printed beside a forecast describe the path in the file, because that path was simulated.
     #[test]
-    fn an_assumed_buffer_has_the_queue_of_the_file() {
+    fn an_assumed_buffer_has_the_queue_discipline_in_the_path_file() {
         let (rate, rtt) = (Rate::from_mbit_per_second(20), Duration::from_millis(40));
         let mut direction = Measurement::new(Plan::full()).report().directions.remove(0);
         for (discipline, key, words) in [

@@ -193,7 +193,7 @@ mod tests {
 
     /// The rate with a window depends on random loss, which is unknown here.
     #[test]
-    fn without_a_measured_loss_no_window_is_promised() {
+    fn no_window_is_recommended_without_measured_loss() {
         let measured = Some(Rate::from_mbit_per_second(20));
         let known = outlook([20.0, 20.0, 20.0]);
         let words = |outlook: &Outlook| at_a_window(outlook, "down", measured, false).unwrap();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_interval_is_explained_and_no_window_is_blamed_for_a_loss() {
+    fn a_wide_interval_is_attributed_to_random_loss_not_to_a_window() {
         let (slow, fast) = (Rate::from_mbit_per_second(20), Rate::from_mbit_per_second(40));
         // A mean of 20 Mbit/s with any window.
         let at_least = |low: f64| {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_is_not_known_comes_with_its_reason() {
+    fn an_unknown_rate_comes_with_its_reason() {
         let why = "too few packets of the trains arrived";
         assert_eq!(rates(None, &Finding::unknown(why)), format!("rate unknown ({why})"));
         // On a path faster than the sender, TCP's goodput is known and the capacity has a bound.

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_lists_the_members_that_are_written() {
+    fn the_help_lists_exactly_the_json_members() {
         let (_, list) = AFTER.split_once("Members of --json:").unwrap();
         let mut members = written(&full());
         // Only outcomes of the lab have a certificate.

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn several_transfers_have_a_sum() {
+    fn several_transfers_are_summed() {
         let (_, outcome) = outcome_of(&[], &Simulator);
         assert_eq!(all_together(&outcome.transfers), None);
         let transfer = &outcome.transfers[0];
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_from_the_start_has_no_time_before_it() {
+    fn utilisation_before_the_first_transfer_is_shown_only_if_known() {
         let before = |changes: &[&str], engine: &dyn Engine| {
             let (scenario, outcome) = outcome_of(changes, engine);
             before(&scenario, &outcome)
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_has_the_measured_time_of_engines_that_take_time() {
+    fn the_heading_shows_the_measured_interval_of_engines_that_run_over_time() {
         let words = |engine: &dyn Engine| {
             let (scenario, outcome) = outcome_of(&["warmup=1s"], engine);
             heading(&scenario, &outcome)
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_transfer_shows_its_size_and_time() {
+    fn only_a_complete_transfer_shows_its_duration() {
         let words = |size: &str| {
             let (scenario, outcome) = outcome_of(&[&format!("transfer.size={size}")], &Simulator);
             moved(&outcome.transfers[0], scenario.transfers[0].size)
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_left_open_is_no_limit() {
+    fn a_released_window_is_not_shown_as_a_limit() {
         let (_, outcome) = outcome_of(&[], &Simulator);
         let event = |kind: &str, at_s: f64| ControllerEvent {
             at_s,
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_a_window_says_what_it_measured() {
+    fn an_event_without_a_window_shows_its_measured_values() {
         let event = ControllerEvent {
             at_s: 0.25,
             kind: "capacity-estimated".to_owned(),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_says_to_what_and_why() {
+    fn an_event_shows_its_new_value_and_its_reason() {
         let event = |at_s: f64, kind: &str, congestion: Option<&str>, reason: Option<&str>| {
             ControllerEvent {
                 at_s,
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_several_events_has_their_number_and_the_ends_of_their_windows() {
+    fn a_line_for_several_events_has_their_count_and_window_range() {
         let lines = |windows: &[u64]| {
             let limited = |(i, window): (usize, &u64)| ControllerEvent {
                 at_s: i as f64,

@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_sample_follows_its_type() {
+    fn every_metric_follows_its_type_line() {
         let counts = Counts {
             done: 2,
             refused: 7,
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashboard_and_the_alerts_ask_for_what_a_service_hands_out() {
+    fn the_dashboard_and_the_alerts_use_exported_metrics() {
         let text = prometheus(0, &Counts::default());
         assert_eq!(
             ours(include_str!("../../../../../packaging/grafana-dashboard.json")),

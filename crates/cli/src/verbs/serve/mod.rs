@@ -461,7 +461,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_deadline_is_never_rounded() {
+    fn a_lifetime_is_printed_without_rounding() {
         let words = |text: &str| in_whole_units(text.parse().unwrap());
         assert_eq!(words("90min"), "90 minutes");
         assert_eq!(words("24h"), "1 day");
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_to_advertise_come_with_and_without_ports() {
+    fn an_advertised_host_may_have_a_port() {
         let port = |text: &str| {
             advertised("--advertise", text).ok().map(|(host, port)| (host.to_string(), port))
         };

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_do_not_fill_the_log() {
+    fn rejected_connections_do_not_flood_the_log() {
         let mut rejected = RejectedConnections::default();
         let at = |seconds: u64| Time::ZERO + Duration::from_secs(100 + seconds);
         let from = |host: usize| format!("host {host} disconnected");

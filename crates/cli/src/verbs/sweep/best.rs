@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_window_that_is_as_fast_heads_the_result() {
+    fn the_headline_names_the_smallest_window_among_the_fastest() {
         // 38.55 is 0.03 % less than 38.56; its RTT of 1.62 s shows the shorter queue.
         let several = found(&[(115, 30e6), (162, 38.55e6), (483, 38.56e6), (700, 38e6)], 483);
         let expected = [
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tolerance_is_a_share_or_a_percentage() {
+    fn a_tolerance_is_a_fraction_or_a_percentage() {
         assert_eq!(tolerance("0.05"), tolerance("5%"));
         assert_eq!(tolerance("5 %"), Ok(0.05));
         for wrong in ["5", "0", "0%", "%", "500%", "x"] {
@@ -334,7 +334,7 @@ mod tests {
 
     /// 40 Mbit/s times 50 ms is 250 packets of 1000 B.
     #[test]
-    fn a_window_is_filled_by_rate_times_rtt() {
+    fn a_window_counts_as_filled_within_the_tolerance_of_the_bdp() {
         let is_filled = |window| {
             let trial = WindowTrial { window, rate_bps: 40e6, lossless: true };
             super::is_filled(&elephants(&[]), &trial, 0.05)
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_in_packets_that_acks_share_is_remarked_on() {
+    fn a_remark_warns_that_acks_share_a_buffer_counted_in_packets() {
         let words = |overrides: &[&str]| shared_places(&elephants(overrides));
         // Packets have 1000 B.
         let found = words(&["path.buffer=313pkt"]).unwrap();
@@ -355,7 +355,7 @@ mod tests {
 
     /// Near means within 2 % of the window, or the next packet; much slower means by more than 2 % of the rate.
     #[test]
-    fn a_best_window_near_a_much_slower_one_is_warned_about() {
+    fn a_best_window_next_to_a_much_slower_one_gets_a_warning() {
         let words = |beyond| edge_words(&found(&[(400, 90e6), (500, 100e6), beyond], 500));
         let near = words((509, 91.5e6)).unwrap();
         assert!(near.starts_with("Caution: 9 packets above") && near.contains("8.5 % lower"));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn every_window_within_two_percent_is_named() {
+    fn the_result_names_every_window_within_two_percent() {
         // 98 of 100 counts as equal; 97 does not.
         let several =
             found(&[(1, 98.0), (2, 99.0), (3, 97.0), (4, 100.0), (5, 50.0), (6, 98.5)], 4);

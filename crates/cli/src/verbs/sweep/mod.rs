@@ -454,7 +454,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interrupted_sweep_names_its_journal_only_if_that_has_runs() {
+    fn an_interrupted_sweep_names_its_journal_only_if_it_has_runs() {
         let words = |done| interrupted_words(done, 8, Some(Path::new("x.json.journal")));
         assert_eq!(words(0), "interrupted before the first of 8 runs was complete");
         let kept = "x.json.journal has the finished ones; the same command resumes from there";

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_kept_whole_where_names_and_addresses_are_shortened() {
+    fn shortened_names_and_addresses_keep_their_numbers() {
         assert_eq!(shortened("systemd-resolve", "/4194304", 16), "systemd…/4194304");
         let peer = |text: &str, width| peer(text.parse().unwrap(), width);
         assert_eq!(peer("192.0.2.7:443", 21), "192.0.2.7:443");
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_is_drawn_between_nothing_and_its_largest() {
+    fn a_sparkline_scales_from_zero_to_its_maximum() {
         // 8 is the largest, 1 its eighth, 4 its half.
         assert_eq!(sparkline([0, 1, 4, 8].into_iter()), format!("{}{}", " ".repeat(7), "▁▄█"));
         assert_eq!(sparkline(0..100).chars().count(), 10);
@@ -381,7 +381,7 @@ mod tests {
     /// With parallel connections, the columns take 79 + 7 characters. To fit into 80, the program column is six
     /// characters shorter.
     #[test]
-    fn the_local_port_tells_parallel_connections_apart_on_80_columns() {
+    fn the_local_port_of_parallel_connections_fits_80_columns() {
         let shown = |width| {
             let columns = fitting(width, false, SortOrder::Traffic, true);
             columns.into_iter().map(|column| column.heading).collect::<Vec<_>>()
@@ -394,14 +394,14 @@ mod tests {
 
     /// The two history columns take ten characters and a space each, in addition to 152 for all others.
     #[test]
-    fn a_wide_screen_shows_the_past_in_the_table() {
+    fn a_wide_table_includes_the_history_columns() {
         let shown = |width| fitting(width, true, SortOrder::Traffic, false).len();
         assert_eq!([shown(174), shown(173), shown(163), shown(162)], [15, 14, 14, 13]);
     }
 
     /// The thirteen columns take 119 characters and a space each, and the limit 20: 152.
     #[test]
-    fn columns_that_have_no_room_are_left_out_and_not_cut() {
+    fn columns_that_do_not_fit_are_omitted_not_truncated() {
         assert_eq!(headings(u16::MAX).len(), 13);
         assert_eq!(headings(152).len(), 13);
         assert_eq!(headings(151).len(), 12);
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_stand_beside_their_numbers() {
+    fn arrows_and_bounds_stand_beside_their_numbers() {
         assert_eq!(
             [beside_arrow("↑", "19.13"), beside_arrow("↓", "-")],
             ["↑   19.13", "↓       -"]
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_without_a_match_is_told_from_a_host_without_connections() {
+    fn an_unmatched_filter_differs_from_a_host_without_connections() {
         assert_eq!(nothing(1, 2, "x"), None);
         assert_eq!(nothing(0, 0, "x").unwrap(), "no connections");
         let words = "the filter \"x\" matches none of 109 connections";
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_is_sorted_by_is_seen() {
+    fn the_sort_column_is_always_visible() {
         let by = |order| sorted(80, order);
         assert_eq!(by(SortOrder::Bytes), ["", "program", "peer", "Mbit/s", "bytes"]);
         assert_eq!(by(SortOrder::Retransmitted), ["", "program", "peer", "Mbit/s", "retrans"]);

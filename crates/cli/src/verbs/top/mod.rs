@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_key_has_a_line_of_the_help() {
+    fn the_help_has_a_line_for_each_key() {
         let help = with_folded_help(Command::new("top").after_help(after_help()));
         let help = help.get_after_help().map(ToString::to_string).unwrap();
         for key in HELP.lines() {

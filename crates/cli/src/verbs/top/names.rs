@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_shortened_at_a_dot_and_its_port_kept() {
+    fn a_name_is_shortened_at_a_dot_and_keeps_its_port() {
         let name = "mirror.example.org";
         assert_eq!(fitting(name, 443, 22).as_deref(), Some("mirror.example.org:443"));
         assert_eq!(fitting(name, 443, 21).as_deref(), Some("mirror.example:443"));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_host_can_have_is_not_shown() {
+    fn an_invalid_host_name_is_not_shown() {
         assert!(is_host_name("mirror-1.example.org"));
         for name in ["a\x1b[2J.example", "a b", "a\n", "a\u{202e}b", "ä.example"] {
             assert!(!is_host_name(name), "{name:?}");
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_name_is_shown_by_its_address() {
+    fn a_peer_without_a_name_is_shown_by_its_address() {
         let peer: SocketAddr = "192.0.2.7:443".parse().unwrap();
         assert_eq!(HostNames::default().of(peer, 22), "192.0.2.7:443");
     }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_with_ctrl_or_alt_is_not_the_letter() {
+    fn a_letter_with_ctrl_or_alt_triggers_no_key() {
         for letter in "q?hsf/ n".chars() {
             let mut screen = screen();
             let before = state(&screen);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_leads_back_to_where_it_was_opened() {
+    fn closing_an_explanation_returns_to_where_it_was_opened() {
         let explain = KeyCode::Char('d');
         for back in [KeyCode::Esc, explain] {
             let mut from_table = Screen { open: None, ..screen() };
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_typed_in_the_table_and_other_keys_leave_a_hidden_table_alone() {
+    fn only_the_filter_key_acts_on_a_hidden_table() {
         let mut screen = Screen { open: Some(1), explained: true, ..screen() };
         let order = screen.order;
         press(&mut screen, &[KeyCode::Char('s'), KeyCode::Down]);
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_with_ctrl_does_not_go_into_the_filter() {
+    fn the_filter_ignores_letters_with_ctrl() {
         let mut screen = Screen { typing: true, ..screen() };
         screen.obey(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
         screen.obey(KeyEvent::new(KeyCode::Char('U'), KeyModifiers::SHIFT));

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_event_is_told_with_its_limit() {
+    fn the_last_event_is_shown_with_its_limit() {
         let words = |events: &str| TuningEvent::last_of(events).map(|event| event.to_string());
         let taken = r#"{"event":"taken","why":"bulk","to_bytes":190000}"#;
         let paced = r#"{"event":"held","why":"others","to_bytes":null,"pace_to_bps":95000000}"#;
@@ -195,14 +195,14 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_the_paths_is_why_a_connection_is_not_tuned() {
+    fn an_untuned_connection_names_the_limit_outside_the_path() {
         let window = untunable(Class::ReceiverWindow);
         assert_eq!(window, "not tuned: the receiver's window limits it, not the path");
         assert!(untunable(Class::Transport).contains("needs the path's capacity"));
     }
 
     #[test]
-    fn what_was_let_go_has_no_limit() {
+    fn a_released_connection_has_no_limit() {
         let let_go = r#"{"event":"let_go","why":"others","to_bytes":2016000}"#;
         let event = TuningEvent::last_of(let_go).unwrap();
         assert_eq!((event.to_string().as_str(), event.limit), ("released: others", None));

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_are_whole_from_40_columns_on_and_help_is_among_them() {
+    fn the_key_line_shows_whole_keys_and_help_from_40_columns() {
         for (open, keys) in [(None, &TABLE_KEYS[..]), (Some(1), &CONNECTION_KEYS[..])] {
             for width in 40..=130 {
                 let line = drawn(&mut Screen { open, ..screen() }, width).pop().expect("a line");
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn graphs_shrink_before_words_are_cut() {
+    fn graphs_shrink_before_text_is_truncated() {
         let lines = |count| vec!["x".repeat(120); count];
         let area = Rect::new(0, 0, 80, 22);
         // Each word without a space takes one line.
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_that_is_cut_says_so() {
+    fn a_truncated_explanation_says_so() {
         let lines = ["one two three".to_owned(), String::new(), "four".to_owned()];
         let of = |height| cut_to(&lines, Rect::new(0, 0, 8, height));
         assert_eq!(of(4), ["one two", "three", "", "four"]);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_shows_its_part_of_all_connections() {
+    fn a_filter_shows_how_many_connections_match() {
         assert_eq!(shown_of(1, 2), "1 of 2 connections");
         assert_eq!([shown_of(1, 1), shown_of(2, 2)], ["1 connection", "2 connections"]);
     }

@@ -132,7 +132,7 @@ mod tests {
     /// The code decides: the help and docs/formats.md name all members that it writes, and the help names no
     /// others.
     #[test]
-    fn the_help_lists_the_members_that_are_written() {
+    fn the_help_lists_exactly_the_json_members() {
         let help = members_help!();
         let (json, series) = help.split_once("Members of --series").unwrap();
         let set = |names: Vec<String>| names.into_iter().collect::<BTreeSet<_>>();

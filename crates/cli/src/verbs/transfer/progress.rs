@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_tells_rate_time_left_window_round_trip_and_phase() {
+    fn a_line_shows_rate_eta_files_window_rtt_and_phase() {
         // 75 MB remain at 100 Mbit/s: 6 s.
         let size = Some(Bytes::new(100_000_000));
         let facts = describe(&row(1.0), size, Some((3, Some(7))), Rate::from_mbit_per_second(100));
@@ -258,7 +258,7 @@ mod tests {
 
     /// 25 MB of 26 MB at 100 Mbit/s: 80 ms remain.
     #[test]
-    fn a_time_left_is_never_zero() {
+    fn an_eta_is_never_zero() {
         let facts = |mb: u64| {
             let size = Some(Bytes::new(mb * 1_000_000));
             describe(&row(1.0), size, None, Rate::from_mbit_per_second(100))
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_was_not_sampled_yet_is_left_out() {
+    fn a_window_without_a_sample_is_omitted() {
         let mut progress = without_terminal();
         let first = SeriesRow { window_bytes: Some(0), ..row(6.0) };
         let line = progress.row(&first).unwrap();
@@ -277,7 +277,7 @@ mod tests {
 
     /// From 8 bit/s to 1 Tbit/s, and from 1 s to 50 days for 100 MB.
     #[test]
-    fn facts_keep_their_places() {
+    fn progress_fields_keep_their_columns() {
         let line = |bits: u64, rtt_s: f64, window: u64, done: u64| {
             let row = SeriesRow { rtt_s: Some(rtt_s), window_bytes: Some(window), ..row(1.0) };
             let size = Some(Bytes::new(100_000_000));
@@ -298,7 +298,7 @@ mod tests {
     /// Rows of a connection without data in the first second; half of the later rows have 100 Mbit/s, and half have
     /// 300.
     #[test]
-    fn the_first_rates_are_the_mean_since_the_first_content() {
+    fn the_first_rates_average_since_the_first_data() {
         let mut progress = without_terminal();
         let rates = [&[0.0; 20][..], &[3e8, 1e8, 3e8, 1e8]].concat();
         let shown: Vec<f64> = rates
@@ -342,7 +342,7 @@ mod tests {
     /// The name has 14 columns, bar and share 17, and the state 11. This leaves 18 of 60 columns for the details, 38 of
     /// 80, and 78 of 120.
     #[test]
-    fn a_bar_takes_one_line_and_has_as_many_facts_as_fit_whole() {
+    fn a_progress_bar_fits_one_line_with_only_whole_fields() {
         let of = |width, columns, facts: &str| {
             let line = drawn(width, columns);
             assert_eq!(line, format!("…026-11.tar.gz [=>    ]  25 %    {facts}"));
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_pipe_brings_has_no_share_and_no_time_left() {
+    fn data_from_a_pipe_has_no_percentage_and_no_eta() {
         // The totals give its length as zero.
         for totals in [None, Some((1, Bytes::ZERO))] {
             let line = drawn_of(80, || Some(80), ("src.tar", None), totals);
@@ -378,7 +378,7 @@ mod tests {
 
     /// 25 MB were moved, and 50 MB were already there.
     #[test]
-    fn what_was_there_counts() {
+    fn data_already_present_counts_as_progress() {
         let mut progress = without_terminal();
         let (bytes, present) = (Bytes::new(25_000_000), Bytes::new(50_000_000));
         progress.files(&Progress { bytes, present, files: 0, totals: None });
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_a_line_comes_every_five_seconds() {
+    fn without_a_terminal_a_line_is_printed_every_five_seconds() {
         let mut progress = without_terminal();
         let shown: Vec<bool> =
             (0..240).map(|n| progress.row(&row(f64::from(n) * 0.05)).is_some()).collect();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_is_named_in_place_of_a_rate_and_a_time_left() {
+    fn an_outage_replaces_the_rate_and_the_eta() {
         let mut progress = without_terminal();
         // The same 25 MB in every second from the first on.
         let lines: Vec<_> =

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_connections_moved_is_counted_together() {
+    fn bytes_of_successive_connections_are_summed() {
         let mut path = PathState::default();
         for bytes in [0, 300, 500, 500, 100, 150] {
             path.note(Bytes::new(bytes));

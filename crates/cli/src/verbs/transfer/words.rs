@@ -213,14 +213,14 @@ pub(super) mod tests {
 
     /// 20M means 20 Mbit/s here, but 20 MiB/s in rsync.
     #[test]
-    fn the_limit_of_the_rate_is_named_with_its_unit() {
+    fn the_rate_limit_is_shown_with_its_unit() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
         let line = in_words(&outcome(one), false, "20M".parse().ok());
         assert!(line.ends_with("1.00 s, limited to 20 Mbit/s"), "{line}");
     }
 
     #[test]
-    fn the_window_is_named_and_a_sizing_if_it_is_not_the_default() {
+    fn the_summary_shows_the_window_and_any_nondefault_sizing() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
         let line = |sizing: &str| {
             let sizing = sizing.into();
@@ -232,7 +232,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn of_the_kernels_round_trips_the_least_is_shown() {
+    fn the_summary_shows_the_kernel_min_rtt_or_the_median_of_probes() {
         let one = FileCounts { written: 1, ..FileCounts::default() };
         let measured = |rtt_source| TransferSummary {
             rtt_min_s: Some(0.0003),
@@ -247,14 +247,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn dropped_bits_are_counted_in_one_line() {
+    fn dropped_mode_bits_are_counted_in_one_line() {
         assert_eq!(special_bits(0), None);
         let line = "set-user-ID, set-group-ID or sticky bits of 2 entries are not kept";
         assert_eq!(special_bits(2).as_deref(), Some(line));
     }
 
     #[test]
-    fn a_few_skipped_names_are_told_and_the_others_counted() {
+    fn the_first_skipped_names_are_listed_and_the_rest_counted() {
         let names = ["a", "b", "c", "d", "e"].map(str::to_owned);
         let line = |n: usize| skipped(&names[..n]);
         assert_eq!(line(0), None);

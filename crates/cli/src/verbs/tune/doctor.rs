@@ -85,7 +85,7 @@ mod tests {
 
     /// Each kind of finding: met, missing and not tested.
     #[test]
-    fn every_finding_has_the_same_members_and_its_next_step_is_text_or_null() {
+    fn every_finding_has_the_same_members_and_a_next_step_if_unmet() {
         let finding = |name, there, next| Finding { name, there, says: "x".to_owned(), next };
         let next = Some("use --via pidfd");
         let json = json(&[finding("kernel", true, None), finding("BTF", false, next)], false);

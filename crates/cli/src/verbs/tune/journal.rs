@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tuner_that_saw_nothing_says_what_it_would_have_seen() {
+    fn a_tuner_that_saw_nothing_names_the_traffic_it_looked_for() {
         let nothing = |owner: &str, is_inside, is_host, sends| {
             let owner = owner.to_owned();
             let watched = Watched { owner, is_inside, is_host, is_asked_for: true };

@@ -185,7 +185,7 @@ mod tests {
 
     /// Compares with the code: the help and docs/formats.md name each member that it writes, and the help names no other.
     #[test]
-    fn the_help_lists_the_members_of_events() {
+    fn the_help_lists_exactly_the_event_members() {
         let written = lines();
         let keys = |line: &serde_json::Value| {
             line.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>()
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_has_each_action_with_its_name_in_events() {
+    fn the_help_lists_each_action_with_its_event_name() {
         for kind in TuneEventKind::ALL {
             let (words, name) = (kind.words(), kind.name());
             let entry = if words == name { name.to_owned() } else { format!("{words} ({name})") };

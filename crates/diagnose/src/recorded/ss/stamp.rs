@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_write_a_time_is_the_same_moment() {
+    fn every_time_format_parses_to_the_same_moment() {
         // date -u -d @1795794237 "+%F %T": 2026-11-27 15:43:57.
         let due = Time::from_nanos(1_795_794_237_500_000_000);
         for text in [
@@ -125,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn behind_ts_the_rest_of_a_line_keeps_its_indent() {
+    fn stripping_a_ts_timestamp_keeps_the_indent() {
         assert_eq!(strip("1795794237.5 \t cubic rtt:1/1").1, "\t cubic rtt:1/1");
         assert_eq!(strip("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2").0, None);
         assert_eq!(strip("\t cubic wscale:7,7 rto:204").0, None);
     }
 
     #[test]
-    fn a_date_is_a_time_only_if_there_is_such_a_time() {
+    fn impossible_dates_are_not_timestamps() {
         assert_eq!(iso("1970-01-01T00:00:00Z"), Some(Time::ZERO));
         // date -u -d 2500-12-31 +%s: 16,756,675,200.
         assert_eq!(iso("2500-12-31T00:00:00Z"), Some(Time::from_nanos(16_756_675_200_000_000_000)));

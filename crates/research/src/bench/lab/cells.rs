@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn small_buffers_hold_a_tenth_of_a_bdp_or_fifteen_kilobytes() {
+    fn small_buffers_are_one_tenth_bdp_but_at_least_15_kb() {
         let buffers: Vec<String> =
             matrix().iter().map(|plan| plan.path.up.buffer.to_string()).collect();
         // BDPs: 20 Mbit/s x 20 ms = 50 kB, x 100 ms = 250 kB; at 100 Mbit/s 250 kB and 1.25 MB; at

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_can_be_read_no_name_stands_twice_and_sides_alternate() {
+    fn paths_parse_names_are_unique_and_sizings_alternate() {
         let all = plans();
         let names: std::collections::BTreeSet<_> = all.iter().map(|plan| &plan.run.name).collect();
         assert_eq!(names.len(), all.len());

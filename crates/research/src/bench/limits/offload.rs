@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_that_follow_at_once_are_one_and_no_byte_is_lost() {
+    fn back_to_back_segments_are_merged_without_losing_bytes() {
         let mut capture = file::file_header(SNAP_BYTES as u32).to_vec();
         // Three in quick succession, one 10 ms later.
         for (seq, micros) in [(1, 0), (101, 10), (201, 20), (301, 10_000)] {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mechanism_that_was_not_measured_has_no_columns() {
+    fn an_unmeasured_mechanism_has_no_columns() {
         let (both, one) = (page(&["/alone", "/pidfd", "/bpf"]), page(&["/alone", "/pidfd"]));
         assert!(both.contains("| target | via pidfd | | via bpf | |\n|---|---|---|---|---|\n"));
         assert!(one.contains("| target | via pidfd | |\n|---|---|---|\n"), "{one}");

@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paths_can_be_read_and_no_name_stands_twice() {
+    fn paths_parse_and_names_are_unique() {
         let all = plans();
         assert!(all.iter().all(|plan| plan.path.rtt() > Duration::ZERO));
         let names: std::collections::BTreeSet<_> = all.iter().map(|plan| &plan.name).collect();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn repetitions_differ_in_what_is_lost_and_the_sides_do_not() {
+    fn seeds_differ_between_repetitions_but_not_between_sides() {
         let seed = |name: &str| plans().iter().find(|p| p.name == name).unwrap().path.seed;
         let [first, second] = ["", "/2"].map(|repeat| {
             let [alone, pidfd, bpf] = [ALONE, "pidfd", "bpf"]

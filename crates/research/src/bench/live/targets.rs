@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fairness_is_one_where_all_have_the_same_and_a_nth_where_one_has_all() {
+    fn jains_index_ranges_from_one_nth_to_one() {
         assert_eq!(jain(&[2.0, 2.0, 2.0]), 1.0);
         assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0, 0.0]), 0.2);
         assert_eq!(jain(&[]), 0.0);

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scheduler_is_found_by_its_name() {
+    fn a_printed_scheduler_parses_back() {
         for scheduler in Scheduler::value_variants() {
             assert_eq!(
                 <Scheduler as ValueEnum>::from_str(&scheduler.to_string(), false).as_ref(),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_a_valid_scenario_and_is_found_by_its_name() {
+    fn every_case_has_a_valid_scenario_and_parses_back() {
         for case in [
             SpeedCase::Elephants,
             SpeedCase::Mice,

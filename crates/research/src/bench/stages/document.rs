@@ -63,7 +63,7 @@ mod tests {
     use sweetspot_research::notes;
 
     #[test]
-    fn an_end_has_its_own_stages_their_sum_and_a_verdict() {
+    fn each_end_has_its_stages_their_sum_and_a_verdict() {
         let stage = |end, name: &str, seconds| (end, name.to_owned(), seconds);
         let round = |hash| Round {
             stages: vec![

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn opening_a_record_takes_time_beyond_copying_it() {
+    fn decrypting_a_record_takes_longer_than_copying_it() {
         let (encrypt, decrypt) = ciphers(&mut vec![1; PIECE]).unwrap();
         assert!(encrypt > 0.0 && decrypt > 0.0);
     }

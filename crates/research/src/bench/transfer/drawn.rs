@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_read_back() {
+    fn a_run_line_is_parsed() {
         let run = read_run("run;copy from, kernel;one file of 10 MB;10.25;12.5").unwrap();
         assert_eq!((run.program.as_str(), run.seconds), ("copy from, kernel", 2.25));
         assert_eq!(read_run("run;copy from"), None);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn programs_are_compared_on_the_same_path_and_content_alone() {
+    fn programs_are_compared_only_on_the_same_path_and_content() {
         let run = |program: &str, content: &str, seconds| DrawnRun {
             program: program.into(),
             content: content.into(),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_draws_the_same_paths_within_their_bounds() {
+    fn equal_seeds_draw_equal_paths_within_bounds() {
         let cases = drawn_cases(50, 7);
         for (case, again) in cases.iter().zip(drawn_cases(50, 7)) {
             assert_eq!(case.path, again.path);

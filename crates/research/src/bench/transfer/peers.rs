@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shells_times_are_read() {
+    fn shell_times_are_parsed() {
         assert_eq!(minutes("0m1.250s"), Some(1.25));
         assert_eq!(minutes("2m3s"), Some(123.0));
         assert_eq!(minutes("1.5"), None);

@@ -16,7 +16,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("Linux", "half of it is window in later kernels"),
         ("the same, 3.4 to 6.5", "later kernels measure the share"),
-        &["crates/theory/tests/published/blog.rs::from_3_4_on_half_of_the_buffer_is_window"],
+        &["crates/theory/tests/published/blog.rs::since_3_4_half_of_the_buffer_is_window"],
     ),
     yes(
         ("Linux", "the kernel doubles what SO_RCVBUF asks for"),
@@ -30,7 +30,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("94.09 %", ""),
         &[
             "crates/theory/tests/published/blog.rs::the_frame_is_94_09_percent_efficient",
-            "crates/theory/tests/published/blog.rs::the_measured_94_1_is_the_links_goodput",
+            "crates/theory/tests/published/blog.rs::the_measured_94_1_mbit_is_the_links_goodput",
         ],
     ),
 ];

@@ -26,28 +26,28 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("II", "awnd is at least twice cwnd in slow start"),
         ("twice", ""),
         &[
-            "crates/sizing/tests/receivers/drs.rs::in_slow_start_the_window_is_twice_what_arrives_per_round_trip",
+            "crates/sizing/tests/receivers/drs.rs::in_slow_start_the_window_is_twice_the_arrivals_per_rtt",
         ],
     ),
     yes(
         ("II", "awnd is at least cwnd + 1 in additive increase"),
         ("cwnd + 1", ""),
         &[
-            "crates/sizing/tests/receivers/drs.rs::in_additive_increase_the_window_is_a_segment_more_than_arrives",
+            "crates/sizing/tests/receivers/drs.rs::in_additive_increase_the_window_exceeds_arrivals_by_a_segment",
         ],
     ),
     yes(
         ("II", "the receiver infers the congestion window from arrivals over round trips"),
         ("never the limit of a sender that doubles or adds one", ""),
         &[
-            "crates/sizing/tests/receivers/drs.rs::it_never_limits_a_sender_that_doubles_or_adds_one",
+            "crates/sizing/tests/receivers/drs.rs::drs_never_limits_slow_start_or_additive_increase",
         ],
     ),
     yes(
         ("II", "awnd is reduced a few RTTs after a multiplicative decrease"),
         ("after four", ""),
         &[
-            "crates/sizing/tests/receivers/drs.rs::after_a_decrease_the_window_shrinks_once_four_round_trips_agree",
+            "crates/sizing/tests/receivers/drs.rs::the_window_shrinks_once_four_rtts_agree_on_a_decrease",
         ],
     ),
     yes(
@@ -69,7 +69,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "drs-fig5",
-            "crates/theory/src/host/right_sizing.rs::shares_of_all_memory_add_up_to_the_link",
+            "crates/theory/src/host/right_sizing.rs::memory_shares_add_up_to_the_link_rate",
         ],
     ),
     no(

@@ -11,7 +11,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("4.1", "an effectively infinite receive buffer breaks flow control for slow applications"),
         ("the unread data are whatever the sender had under way", ""),
-        &["crates/sim/tests/applications.rs::a_slow_reader_sets_the_rate_and_loses_nothing"],
+        &["crates/sim/tests/applications.rs::a_slow_reader_sets_the_rate_without_losses"],
     ),
     yes(
         (
@@ -20,14 +20,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         ("never below the true round trip", ""),
         &[
-            "crates/sim/tests/right_sizing.rs::an_edge_times_the_round_trip_as_well_as_timestamps_once_the_window_was_the_limit",
+            "crates/sim/tests/right_sizing.rs::the_window_edge_method_matches_timestamps_once_rwnd_was_the_limit",
         ],
     ),
     yes(
         ("4.2.1", "a window that was the limit doubles in the next round trip"),
         ("doubles", ""),
         &[
-            "crates/sizing/tests/receivers/heffner.rs::advertised_twice_the_window_doubles_each_round_trip_until_the_link_is_full",
+            "crates/sizing/tests/receivers/heffner.rs::heffner_twice_doubles_the_window_per_rtt_until_the_link_is_full",
         ],
     ),
     no(
@@ -41,7 +41,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "heffner-slow",
-            "crates/theory/src/host/heffner.rs::a_slow_readers_window_leaves_its_steady_state_by_the_root_of_what_is_advertised",
+            "crates/theory/src/host/heffner.rs::a_slow_readers_window_diverges_at_the_predicted_growth_rate",
         ],
     ),
     yes(
@@ -49,7 +49,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("39 to 85 kB about 44 kB; 100 % of the reader's rate", ""),
         &[
             "heffner-slow",
-            "crates/sim/tests/right_sizing.rs::a_slow_reader_has_its_steady_state_only_if_reads_are_counted",
+            "crates/sim/tests/right_sizing.rs::a_slow_reader_reaches_a_steady_state_only_if_reads_are_counted",
         ],
     ),
     part(
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "heffner-rtt",
-            "crates/sim/tests/right_sizing.rs::an_edge_overestimates_the_round_trip_where_the_window_never_was_the_limit",
+            "crates/sim/tests/right_sizing.rs::the_window_edge_method_overestimates_rtt_unless_rwnd_was_the_limit",
         ],
     ),
     yes(
@@ -76,7 +76,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("2, 4 and 8 times", ""),
         &[
             "heffner-rtt",
-            "crates/sizing/tests/receivers/heffner.rs::an_attacker_that_inflates_every_round_trip_gets_a_window_larger_by_the_same_factor",
+            "crates/sizing/tests/receivers/heffner.rs::inflating_every_rtt_inflates_the_window_by_the_same_factor",
         ],
     ),
     yes(
@@ -102,7 +102,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("equal by hand", ""),
         &[
             "crates/theory/tests/published/heffner.rs::section_6_3_has_524280_bytes_at_scale_3_and_8388480_at_scale_7",
-            "crates/theory/tests/published/heffner.rs::section_6_3_has_room_for_a_continent_at_100_mbit",
+            "crates/theory/tests/published/heffner.rs::section_6_3_scale_7_exceeds_a_continental_bdp_at_100_mbit",
         ],
     ),
     no(
@@ -116,31 +116,31 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("6.4", "one tick is added to each sample"),
         ("the same, of 1/1024 s", ""),
         &[
-            "crates/sizing/tests/receivers/heffner.rs::a_round_trip_is_overestimated_by_a_tick_at_most",
+            "crates/sizing/tests/receivers/heffner.rs::the_rtt_is_overestimated_by_at_most_one_tick",
         ],
     ),
     yes(
         ("6.4", "rcv_min_rtt is the least sample"),
         ("the same", ""),
-        &["crates/sizing/tests/receivers/heffner.rs::the_lowest_round_trip_counts"],
+        &["crates/sizing/tests/receivers/heffner.rs::the_min_rtt_sets_the_measurement_interval"],
     ),
     yes(
         ("6.5", "rcv_space starts with 4 MSS"),
         ("the same", ""),
-        &["crates/sizing/tests/receivers/heffner.rs::it_starts_with_four_segments"],
+        &["crates/sizing/tests/receivers/heffner.rs::the_window_starts_at_four_segments"],
     ),
     yes(
         ("6.5", "it becomes what a round trip brought and 4 MSS"),
         ("the same", ""),
         &[
-            "crates/sizing/tests/receivers/heffner.rs::the_space_is_what_arrived_in_a_round_trip_and_four_segments",
+            "crates/sizing/tests/receivers/heffner.rs::the_window_is_one_rtts_arrivals_plus_four_segments",
         ],
     ),
     yes(
         ("6.5", "and never less than half of what it was"),
         ("the same", ""),
         &[
-            "crates/sizing/tests/receivers/heffner.rs::the_space_never_falls_below_half_of_what_it_was",
+            "crates/sizing/tests/receivers/heffner.rs::the_window_never_shrinks_by_more_than_half",
         ],
     ),
     no(
@@ -155,8 +155,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("6.6", "the window is rcv_space - rcv_alloc + ofo_alloc, and never retracts"),
         ("equal by hand", ""),
         &[
-            "crates/theory/src/host/heffner.rs::unread_data_takes_from_the_window_and_data_out_of_order_does_not",
-            "crates/theory/src/host/heffner.rs::a_promise_is_kept",
+            "crates/theory/src/host/heffner.rs::unread_data_reduces_the_window_but_out_of_order_data_does_not",
+            "crates/theory/src/host/heffner.rs::an_advertised_window_is_never_retracted",
         ],
     ),
     yes(
@@ -169,7 +169,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("0 kB", ""),
         &[
             "heffner-fig2",
-            "crates/sim/tests/applications.rs::a_reader_that_stops_closes_the_window_and_opens_it_again",
+            "crates/sim/tests/applications.rs::a_paused_reader_closes_the_window_and_reopens_it",
         ],
     ),
     yes(

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_does_not_hold_says_why() {
+    fn a_claim_that_is_not_reproduced_has_a_reason() {
         for claim in PAPERS.iter().flat_map(|paper| in_words(*paper)) {
             assert!(
                 claim.verdict == Verdict::Reproduced || !claim.why.is_empty(),

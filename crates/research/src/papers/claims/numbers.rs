@@ -45,7 +45,7 @@ pub(super) const REASONS: &[Reason] = &[
          numbers",
         &[
             "bdp-fig1",
-            "crates/theory/src/path/saturation.rs::without_a_buffer_three_quarters_are_left",
+            "crates/theory/src/path/saturation.rs::without_a_buffer_three_quarters_of_the_capacity_remain",
         ],
     ),
     reason(
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_reproduced_within_a_tenth_or_by_its_interval() {
+    fn a_number_is_reproduced_within_10_percent_or_its_interval() {
         use Verdict::{InPart, Not, Reproduced};
         for (published, ours, verdict) in [
             ("10", "10.9", Reproduced),

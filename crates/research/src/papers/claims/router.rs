@@ -6,14 +6,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("II", "Villamizar and Song: one BDP keeps a link busy for one flow"),
         ("C T", ""),
-        &["router-rules", "crates/theory/src/router/rules.rs::the_classic_rules_by_hand"],
+        &["router-rules", "crates/theory/src/router/rules.rs::the_classic_rules_match_a_hand_calculation"],
     ),
     yes(
         ("II", "Appenzeller: C T / sqrt(n) for n unsynchronised flows"),
         ("C T / sqrt(n)", ""),
         &[
             "router-rules",
-            "crates/theory/src/router/rules.rs::one_flow_is_the_bandwidth_delay_product_and_four_are_half",
+            "crates/theory/src/router/rules.rs::one_flow_needs_the_bdp_and_four_flows_need_half",
         ],
     ),
     yes(
@@ -21,20 +21,20 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("2425 kB for 1000 flows, none for 2000", "use by the square-root rule"),
         &[
             "router-rules",
-            "crates/theory/src/router/rules.rs::the_most_demanding_constraint_decides_unless_delay_forbids_it",
+            "crates/theory/src/router/rules.rs::the_largest_requirement_decides_unless_the_delay_limit_forbids_it",
         ],
     ),
     yes(
         ("II", "Morris: loss grows with the square of the number of flows"),
         ("four times for twice the flows", ""),
-        &["crates/theory/src/reno/morris.rs::loss_grows_with_the_square_of_the_flows"],
+        &["crates/theory/src/reno/morris.rs::loss_grows_with_the_square_of_the_number_of_flows"],
     ),
     yes(
         ("II", "Morris: flow-proportional queueing sizes the buffer by the flows"),
         ("8.7 packets per flow for 1 % of loss", ""),
         &[
             "router-rules",
-            "crates/theory/src/router/rules.rs::a_thousand_flows_that_may_lose_a_percent_need_8_7_packets_each",
+            "crates/theory/src/router/rules.rs::a_thousand_flows_at_one_percent_loss_need_8_7_packets_each",
         ],
     ),
     yes(
@@ -94,7 +94,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("IV-A, eq. (1)", "the S-model: slow start takes D(s) round trips and recovery v more"),
         ("equal by hand", ""),
-        &["crates/theory/src/reno/s_model.rs::thirty_packets_by_hand"],
+        &["crates/theory/src/reno/s_model.rs::thirty_packets_match_a_hand_calculation"],
     ),
     yes(
         ("IV-A", "in slow start larger flows are faster"),
@@ -130,7 +130,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("V, eqs (4), (5)", "loss 1/B and delay B/2C in heavy load"),
         ("equal to the sum", ""),
-        &["crates/theory/src/router/mm1b.rs::heavy_load_is_the_papers_one_over_b"],
+        &["crates/theory/src/router/mm1b.rs::at_full_load_the_loss_is_the_papers_one_over_b"],
     ),
     yes(
         ("V, eq. (6)", "the best buffer of short flows grows with the root of the BDP"),
@@ -190,7 +190,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("VII-A, eq. (11)", "long flows under a power law: 2 b C T_o / (f (2 - b))"),
         ("equal by hand", ""),
-        &["crates/theory/src/router/optimum.rs::long_flows_under_a_power_law_by_hand"],
+        &["crates/theory/src/router/optimum.rs::long_flows_under_a_power_law_match_a_hand_calculation"],
     ),
     yes(
         ("VII-A", "0.83 of the BDP for typical parameters"),
@@ -213,7 +213,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("VII-B", "the exponential has no optimum but zero for typical parameters"),
         ("zero", ""),
-        &["crates/theory/tests/published/router.rs::table_2_has_no_buffer_under_an_exponential"],
+        &["crates/theory/tests/published/router.rs::table_2_has_a_zero_buffer_under_an_exponential"],
     ),
     no(
         ("VII-C, Table II", "PL-L: 170 packets simulated"),
@@ -222,7 +222,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             "flows with more than five losses are ever fewer and larger as the buffer grows",
         ),
         &[
-            "crates/research/tests/router.rs::long_flows_want_more_buffer_than_short_ones_and_slow_inputs_hardly_any",
+            "crates/research/tests/router.rs::long_flows_need_more_buffer_than_short_ones_and_slow_inputs_least",
         ],
     ),
     part(
@@ -255,8 +255,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("4.8 to 9.6 % at 0.4 of the best", "the error does not depend on f or a"),
         &[
             "router-fig19",
-            "crates/theory/tests/published/router.rs::section_7d_keeps_the_error_below_15_percent_at_40_percent_of_the_best_buffer",
-            "crates/theory/src/router/sensitivity.rs::equation_20_is_equation_19_and_does_not_depend_on_f_or_a",
+            "crates/theory/tests/published/router.rs::section_7d_error_stays_below_15_percent_at_40_percent_buffer",
+            "crates/theory/src/router/sensitivity.rs::equation_20_equals_equation_19_and_is_independent_of_f_and_a",
         ],
     ),
     yes(
@@ -264,7 +264,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("9.6 against 1.3 % for L at b = 1, 0.4 and 1.4 times", ""),
         &[
             "router-fig19",
-            "crates/theory/src/router/sensitivity.rs::too_small_costs_more_than_too_large",
+            "crates/theory/src/router/sensitivity.rs::an_undersized_buffer_costs_more_than_an_oversized_one",
         ],
     ),
 ];

@@ -10,15 +10,15 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         ("equal by hand", ""),
         &[
-            "crates/theory/src/path/window.rs::the_smallest_of_three_limits_the_window",
-            "crates/theory/src/path/window.rs::a_window_per_rtt_is_a_rate_and_back",
+            "crates/theory/src/path/window.rs::the_smallest_of_three_limits_sets_the_send_window",
+            "crates/theory/src/path/window.rs::window_and_rate_convert_both_ways",
         ],
     ),
     yes(
         ("II", "without cross traffic S = C T_m saturates the tight link and does not congest it"),
         ("within 1 % of C", ""),
         &[
-            "crates/sim/tests/closed_forms.rs::below_and_inside_the_sweet_spot_throughput_is_that_of_equation_4",
+            "crates/sim/tests/closed_forms.rs::below_and_inside_the_sweet_spot_throughput_follows_equation_4",
         ],
     ),
     yes(
@@ -28,8 +28,8 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         ("equal by hand", ""),
         &[
-            "crates/theory/src/path/six_bdps.rs::the_six_by_hand",
-            "crates/sizing/tests/simple.rs::the_six_definitions_are_the_papers_products",
+            "crates/theory/src/path/six_bdps.rs::the_six_bdps_match_a_hand_calculation",
+            "crates/sizing/tests/simple.rs::the_six_definitions_match_the_papers_products",
         ],
     ),
     yes(
@@ -41,7 +41,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("III", "the Work Around Daemon attempts to set C T_m"),
         ("0.92 to 1.00 of C T_m, measured by itself", ""),
         &[
-            "crates/sim/tests/right_sizing.rs::the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them",
+            "crates/sim/tests/right_sizing.rs::wad_and_nlanr_measure_the_bdps_that_the_sobas_paper_states",
         ],
     ),
     yes(
@@ -51,15 +51,15 @@ pub(super) const CLAIMS: &[Claim] = &[
             "cross traffic that stretches the trains takes up to a fifth of both across three hops",
         ),
         &[
-            "crates/sim/tests/right_sizing.rs::the_static_schemes_measure_the_product_that_the_sobas_paper_attributes_to_them",
+            "crates/sim/tests/right_sizing.rs::wad_and_nlanr_measure_the_bdps_that_the_sobas_paper_states",
         ],
     ),
     yes(
         ("III", "TCP-LP takes the excess bandwidth that others leave"),
         ("75 % of an idle link and more, less than 10 % beside a Reno flow", ""),
         &[
-            "crates/sim/tests/low_priority.rs::alone_it_uses_three_quarters_of_the_link_at_any_round_trip_with_any_receiver",
-            "crates/sim/tests/low_priority.rs::beside_a_reno_flow_it_takes_less_than_a_tenth",
+            "crates/sim/tests/low_priority.rs::a_lone_lp_flow_uses_three_quarters_of_the_link",
+            "crates/sim/tests/low_priority.rs::beside_a_reno_flow_an_lp_flow_takes_less_than_a_tenth",
         ],
     ),
     yes(
@@ -67,7 +67,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("62 Mbit/s per MB, Jain's index 1.00", ""),
         &[
             "drs-memory",
-            "crates/sim/tests/applications.rs::senders_that_share_a_pool_share_it_max_min_fair",
+            "crates/sim/tests/applications.rs::senders_share_a_pool_max_min_fairly",
         ],
     ),
     part(
@@ -81,14 +81,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "drs-memory",
-            "crates/sizing/tests/receivers/drs.rs::it_never_limits_a_sender_that_doubles_or_adds_one",
+            "crates/sizing/tests/receivers/drs.rs::drs_never_limits_slow_start_or_additive_increase",
         ],
     ),
     yes(
         ("III", "Linux advertises a small window that grows with each segment"),
         ("two segments for each in order", ""),
         &[
-            "crates/sizing/tests/receivers/linux.rs::the_window_follows_the_buffer_by_two_bytes_per_byte_received",
+            "crates/sizing/tests/receivers/linux.rs::the_window_grows_by_two_bytes_per_byte_received",
         ],
     ),
     yes(
@@ -96,19 +96,19 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("within 1 %", ""),
         &[
             "crates/theory/src/path/saturation.rs::below_the_bdp_throughput_is_window_over_rtt",
-            "crates/sim/tests/closed_forms.rs::below_and_inside_the_sweet_spot_throughput_is_that_of_equation_4",
+            "crates/sim/tests/closed_forms.rs::below_and_inside_the_sweet_spot_throughput_follows_equation_4",
         ],
     ),
     yes(
         ("IV, eq. (4)", "R = C between C T_m and C T_m + B_t, whatever the buffer"),
         ("within 1 %", ""),
-        &["crates/theory/src/path/saturation.rs::the_sweet_spot_saturates_whatever_the_buffer"],
+        &["crates/theory/src/path/saturation.rs::the_sweet_spot_saturates_the_path_with_any_buffer"],
     ),
     yes(
         ("IV, eq. (4)", "above C T_m + B_t an under-buffered path stays below C"),
         ("within 2 % of the sawtooth's mean", ""),
         &[
-            "crates/sim/tests/closed_forms.rs::well_above_the_sweet_spot_throughput_is_the_sawtooths",
+            "crates/sim/tests/closed_forms.rs::well_above_the_sweet_spot_throughput_follows_the_sawtooth",
         ],
     ),
     part(
@@ -118,14 +118,14 @@ pub(super) const CLAIMS: &[Claim] = &[
             "a window-limited Reno loses bursts there and does worse than with a very large S, in ns-2.35, too",
         ),
         &[
-            "crates/sim/tests/closed_forms.rs::just_above_the_sweet_spot_a_window_limited_reno_falls_into_a_hole",
+            "crates/sim/tests/closed_forms.rs::just_above_the_sweet_spot_window_limited_reno_loses_throughput",
         ],
     ),
     yes(
         ("IV, eq. (5)", "an over-buffered path is saturated by any S above C T_m"),
         ("continuous with eq. (4)", ""),
         &[
-            "crates/theory/src/path/saturation.rs::the_law_is_continuous_where_under_buffered_becomes_over_buffered",
+            "crates/theory/src/path/saturation.rs::throughput_is_continuous_at_a_buffer_of_one_bdp",
         ],
     ),
     yes(
@@ -137,7 +137,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("IV", "whether a path is under-buffered depends on the transfer's RTT"),
         ("eqs (4) and (5)", ""),
         &[
-            "crates/theory/src/path/sawtooth.rs::backlog_is_continuous_where_under_buffered_becomes_over_buffered",
+            "crates/theory/src/path/sawtooth.rs::the_backlog_is_continuous_at_a_buffer_of_one_bdp",
         ],
     ),
     yes(
@@ -188,13 +188,13 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("V-B, eq. (6)", "the backlog takes throughput from window-limited elephants"),
         ("equal by hand", ""),
         &[
-            "crates/theory/src/path/elephants.rs::a_backlog_takes_from_the_elephants_what_the_target_gains",
+            "crates/theory/src/path/elephants.rs::a_backlog_shifts_rate_from_the_elephants_to_the_target",
         ],
     ),
     yes(
         ("V-B, eqs (7), (8)", "the MFT is larger than A and grows with the buffer"),
         ("22.8, 29.2 and 35.6 of A = 15 Mbit/s", ""),
-        &["bdp-fig4", "crates/theory/src/path/elephants.rs::the_optimum_by_hand"],
+        &["bdp-fig4", "crates/theory/src/path/elephants.rs::the_optimum_matches_a_hand_calculation"],
     ),
     part(
         ("V-B", "the best S is R T_e + B_t"),
@@ -204,7 +204,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ),
         &[
             "bdp-fig4",
-            "crates/theory/src/path/elephants.rs::of_a_shared_backlog_only_the_targets_packets_are_in_its_window",
+            "crates/theory/src/path/elephants.rs::the_window_contains_only_the_targets_share_of_the_backlog",
         ],
     ),
     yes(
@@ -243,7 +243,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("R(S) never above S = inf beyond its error", ""),
         &[
             "bdp-fig6",
-            "crates/theory/src/reno/pftk.rs::on_a_congested_path_a_socket_buffer_only_takes",
+            "crates/theory/src/reno/pftk.rs::on_a_congested_path_a_socket_buffer_only_lowers_the_rate",
         ],
     ),
     yes(
@@ -261,7 +261,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("2.08 Mbit/s", "2.4 lies between one and two segments per ACK"),
         &[
             "bdp-fig6",
-            "crates/theory/tests/published/sobas.rs::figure_6_text_has_2_4_mbit_between_one_and_two_segments_per_ack",
+            "crates/theory/tests/published/sobas.rs::figure_6_text_has_2_4_mbit_between_the_two_ack_rates",
         ],
     ),
     yes(
@@ -290,14 +290,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("VII-A", "five packet trains set the initial limit C~ T~"),
         ("the same", "their length is ours; the text gives none"),
         &[
-            "crates/sizing/tests/sobas/paper.rs::the_initial_limit_is_the_trains_capacity_times_the_round_trip",
+            "crates/sizing/tests/sobas/paper.rs::the_initial_limit_is_the_train_capacity_times_the_rtt",
         ],
     ),
     yes(
         ("VII-A", "beyond it the window grows by two segments per round trip"),
         ("the same", ""),
         &[
-            "crates/sizing/tests/sobas/paper.rs::beyond_the_initial_limit_the_window_grows_by_two_segments_per_round_trip",
+            "crates/sizing/tests/sobas/paper.rs::beyond_the_initial_limit_the_window_grows_by_two_segments_per_rtt",
         ],
     ),
     part(
@@ -307,9 +307,9 @@ pub(super) const CLAIMS: &[Claim] = &[
             "by the text alone Reno's climb after a loss passes for saturation: over 200 drawn paths alone 0.40 of the link at the fifth percentile, 0.55 here",
         ),
         &[
-            "crates/sizing/tests/sobas/paper.rs::saturation_needs_five_seconds_of_flat_throughput_and_sets_rate_times_round_trip",
+            "crates/sizing/tests/sobas/paper.rs::saturation_needs_five_flat_seconds_and_sets_rate_times_rtt",
             "crates/sizing/src/paper/saturation.rs::a_slow_climb_is_judged_over_more_measurements",
-            "crates/sizing/src/paper/saturation.rs::a_peak_is_no_plateau",
+            "crates/sizing/src/paper/saturation.rs::a_peak_is_not_a_plateau",
         ],
     ),
     yes(
@@ -385,15 +385,15 @@ pub(super) const CLAIMS: &[Claim] = &[
         ("VII-C", "the window of 559 kB lies in the sweet spot"),
         ("436 to 620 kB", ""),
         &[
-            "crates/theory/tests/published/sobas.rs::figure_10_text_holds_a_window_in_the_sweet_spot",
+            "crates/theory/tests/published/sobas.rs::figure_10s_window_lies_in_the_sweet_spot",
         ],
     ),
     yes(
         ("Appendix, eqs (10) to (17)", "the sawtooth's period, packets and loss rate"),
         ("within 5 % simulated, equal by hand", ""),
         &[
-            "crates/sim/tests/closed_forms.rs::the_sawtooths_period_and_loss_rate_are_those_of_equations_12_to_16",
-            "crates/theory/src/path/sawtooth.rs::packets_over_period_is_the_throughput_of_equation_17",
+            "crates/sim/tests/closed_forms.rs::the_sawtooths_period_and_loss_rate_follow_equations_12_to_16",
+            "crates/theory/src/path/sawtooth.rs::packets_per_period_give_the_throughput_of_equation_17",
         ],
     ),
     part(

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_the_window_is_the_limit_a_megabyte_is_worth_its_share_of_the_round_trip() {
+    fn each_megabyte_of_a_limiting_window_yields_a_megabyte_per_rtt() {
         // Two windows of 10 kB over 100 ms are 1.6 Mbit/s: 80 Mbit/s per MB, shared equally.
         let text = "duration = '5s'\nwarmup = '1s'\n[path]\nrate = '1Gbit/s'\nrtt = '100ms'\nbuffer = '99pkt'\n\
                     [[transfer]]\ncount = 2\nsizing = 'fixed:10kB'";

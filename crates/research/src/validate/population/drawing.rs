@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_path_is_run_with_everything_or_with_the_sizings_in_turn() {
+    fn a_drawing_runs_every_combination_or_alternates_sizings() {
         assert_eq!(drawing(false).runs().expect("they are scenarios").len(), 40 * 3 * 2);
         let runs = drawing(true).runs().expect("they are scenarios");
         assert_eq!(runs.len(), 40 * 3);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lie_within_what_is_said_of_them() {
+    fn drawn_paths_stay_within_their_documented_ranges() {
         for run in drawing(true).runs().expect("they are scenarios") {
             let path = &run.scenario.path;
             let rate = path.narrow().rate.as_f64() / 1e6;

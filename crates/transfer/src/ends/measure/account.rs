@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_measures_within_its_bytes_and_time_of_an_hour() {
+    fn a_client_has_an_hourly_budget_of_measurement_bytes_and_time() {
         let accounts = MeasureAccounts::default();
         let (start, second) = (Time::ZERO + Duration::from_secs(1), Duration::from_secs(1));
         let greedy = Cost { bytes: MEASURE_BYTES * 10, time: second };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_costs_nothing() {
+    fn unsent_bytes_are_refunded() {
         let accounts = MeasureAccounts::default();
         let account = accounts.of("a".into());
         let all = Cost { bytes: MEASURE_BYTES, time: Duration::from_secs(1) };

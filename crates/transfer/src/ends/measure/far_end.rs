@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_makes_a_far_end_send_for_longer_than_a_minute_or_flood_its_path() {
+    fn streams_beyond_a_minute_or_the_packet_limits_are_excessive() {
         // A minute at one packet per millisecond.
         assert!(!is_excessive(60_000, 1472, 1_000_000));
         assert!(is_excessive(60_001, 1472, 1_000_000));

@@ -62,7 +62,7 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
-    fn a_server_on_this_host_shows_its_round_trip_and_what_was_agreed_on() {
+    fn a_one_sided_measurement_reports_rtt_and_tcp_parameters() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let found = measure_one_sided(&address.to_string()).unwrap();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_port_is_named() {
+    fn the_error_for_a_closed_port_names_its_address() {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let error = measure_one_sided(&closed.to_string()).unwrap_err().to_string();
         assert!(error.contains(&closed.to_string()) && error.contains("refused"), "{error}");

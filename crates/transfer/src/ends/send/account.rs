@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_switch_of_the_congestion_control_is_told_once_with_its_state() {
+    fn a_congestion_control_switch_is_reported_with_the_window_state() {
         let control = |congestion| LastControl {
             congestion,
             phase: Some("paced".into()),

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requested_name_comes_once_as_a_file_and_nothing_beside_it() {
+    fn a_requested_file_is_accepted_once_and_nothing_else() {
         let link = EntryKind::Symlink { target: b"/etc".to_vec() };
         let entries = [
             ("report.pdf", FILE),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_requested_directory_brings_what_is_below_it() {
+    fn a_requested_directory_includes_its_contents_and_nothing_else() {
         let link = EntryKind::Symlink { target: b"b".to_vec() };
         let entries = [
             ("photos", EntryKind::Directory),
@@ -218,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn of_several_sources_each_name_comes_as_often_as_it_was_named() {
+    fn each_requested_name_is_accepted_as_often_as_requested() {
         let entries = [("x", FILE), ("x", FILE), ("y", FILE), ("x", FILE), ("z", FILE)];
         let taken = taken(&named(&["a/x", "b/x", "y"]), &offer("3 things", true, false), &entries);
         assert_eq!(taken, [true, true, true, false, false]);
     }
 
     #[test]
-    fn contents_of_a_directory_have_any_name() {
+    fn directory_contents_may_have_any_name() {
         for path in ["dir/", ".", "./", "dir/.", "/"] {
             let entries = [("a", FILE), ("b", EntryKind::Directory), ("b/c", FILE)];
             assert_eq!(taken(&named(&[path]), &offer("dir", true, false), &entries), [true; 3]);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_of_another_number_or_kind_is_refused() {
+    fn an_offer_of_the_wrong_number_or_kind_is_rejected() {
         // An offer of several sources would create a directory with a new name.
         assert!(named(&["f"]).expect(&offer("f", true, false)).is_err());
         assert!(named(&["f", "g"]).expect(&offer("f", false, true)).is_err());
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_binds_what_comes_after_it() {
+    fn entries_must_match_the_offer() {
         let entries = [("f", FILE), ("f", FILE), ("g", FILE), ("f", EntryKind::Directory)];
         let one_file = taken(&Asked::Offered, &offer("f", false, true), &entries);
         assert_eq!(one_file, [true, false, false, false]);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_text_is_the_offers_lossy_one() {
+    fn a_non_utf_8_name_matches_the_lossy_name_of_the_offer() {
         let path = RelativePath::new(&b"a\xff"[..]).unwrap();
         let file = Entry { path, ..entry("x", FILE) };
         let mut expected = Asked::Offered.expect(&offer("a\u{fffd}", false, true)).unwrap();
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_whose_name_is_not_in_it_is_refused() {
+    fn a_requested_path_ending_in_dot_dot_is_rejected() {
         assert!(NamedThings::at([Path::new("..")], false).is_err());
         assert!(NamedThings::at([Path::new("a/..")], false).is_err());
         assert!(NamedThings::at([Path::new("../")], false).is_ok());

@@ -109,7 +109,7 @@ mod tests {
 
     /// The table of rsync: what the target is, and where the thing arrives. The second run means the same place as the first.
     #[test]
-    fn the_same_target_means_the_same_place_each_time() {
+    fn a_second_run_resolves_a_target_to_the_same_place() {
         let (directory, file, contents) = ((false, false), (true, false), (false, true));
         for (target, (one_file, many), expected) in [
             ("new", directory, "new/name"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_no_directory_for_several_things() {
+    fn an_existing_file_is_rejected_as_a_target_directory() {
         let scratch = tempfile::tempdir().unwrap();
         fs::write(scratch.path().join("file"), "x").unwrap();
         for (target, one_file, many, why) in [
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_name_of_a_target_is_made() {
+    fn a_target_with_a_missing_parent_is_rejected() {
         let scratch = tempfile::tempdir().unwrap();
         for one_file in [true, false] {
             let refused = place(scratch.path(), "no/such/new", one_file, false).unwrap_err();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dry_run_makes_no_directory() {
+    fn a_dry_run_creates_no_directory() {
         let scratch = tempfile::tempdir().unwrap();
         let offer = Offer { dry_run: true, ..Offer::default() };
         let target = Target::At(scratch.path().join("new"));

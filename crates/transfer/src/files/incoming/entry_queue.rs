@@ -105,7 +105,7 @@ mod tests {
 
     /// Adds a hundred lists of one megabyte and removes none: the queue accepts its limit and one more list.
     #[test]
-    fn a_sender_whose_entries_are_not_answered_waits() {
+    fn a_full_entry_queue_blocks_the_sender() {
         const LIST: usize = 1_000_000;
         let (queue, added) = (EntryQueue::default(), AtomicUsize::new(0));
         thread::scope(|scope| {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_before_the_end_is_still_answered() {
+    fn entries_queued_before_the_end_are_still_processed() {
         let queue = EntryQueue::default();
         queue.push(0, list(1)).unwrap();
         queue.close();

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_of_numbers_holds_those_that_were_added() {
+    fn a_number_set_contains_exactly_its_insertions() {
         let mut set = NumberSet::default();
         [3, 64, 1000].into_iter().for_each(|number| set.insert(number));
         let held: Vec<u32> = (0..2000).filter(|number| set.contains(*number)).collect();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_were_made_take_no_more_than_they_may() {
+    fn the_record_of_created_directories_is_bounded() {
         let mut made = MadeDirectories::default();
         for n in 0..3 * MAX_MADE_DIRECTORIES {
             made.insert(&n.to_le_bytes());
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn names_beyond_the_limit_are_noticed_and_those_before_are_found() {
+    fn listed_names_report_overflow_and_keep_earlier_names() {
         let mut listed = ListedNames::default();
         (0..MAX_COMPARED_NAMES).for_each(|n| listed.push(&n.to_le_bytes()));
         assert!(!listed.overflowed);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_cut_between_letters() {
+    fn reasons_are_truncated_between_characters() {
         assert_eq!(shortened("short".into()), "short");
         let cut = shortened("ä".repeat(MAX_REASON_BYTES));
         assert_eq!(cut.chars().filter(|c| *c == 'ä').count(), MAX_REASON_BYTES / 2);

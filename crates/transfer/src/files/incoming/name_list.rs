@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_come_back_by_number() {
+    fn names_are_retrieved_by_number() {
         let text = |n: usize| match n % 3 {
             0 => format!("a/directory{}/file{n}", n / 7),
             1 => format!("{n}"),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn names_take_no_more_memory_than_they_may() {
+    fn the_name_list_stays_within_its_memory_limit() {
         let mut names = NameList::default();
         // No prefixes are shared, so each path takes its 4087 bytes.
         let text = |n: u32| format!("{:08}/", n + 10_000_000 * (n % 9)).repeat(454) + "x";
@@ -157,7 +157,7 @@ mod tests {
 
     /// A million files, a hundred in each directory, as in a backup.
     #[test]
-    fn a_million_names_take_a_few_dozen_megabytes() {
+    fn a_million_names_take_less_than_41_megabytes() {
         let mut names = NameList::default();
         let file = Some(Announced { size: Some(1), modified: 1 });
         for n in 0..1_000_000 {

@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_leads_out_if_it_may_resolve_above_the_directory() {
+    fn a_link_is_outward_if_it_may_resolve_outside_the_directory() {
         // The link's target, the depth of its directory, and whether it leads out.
         for (to, depth, out) in [
             ("/etc", 3, true),

@@ -394,7 +394,7 @@ mod tests {
 
     /// All listed files are wanted and sent, and none is confirmed.
     #[test]
-    fn a_receiver_that_confirms_nothing_costs_a_bounded_list() {
+    fn a_receiver_that_confirms_nothing_uses_bounded_memory() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
         let (wants, wanted) = crossbeam_channel::unbounded();
@@ -424,7 +424,7 @@ mod tests {
 
     /// A file that the receiver gives up before it was sent is remembered only until it was read.
     #[test]
-    fn what_a_receiver_gives_up_is_forgotten() {
+    fn files_that_the_receiver_gives_up_are_forgotten() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
         let (wants, _wanted) = crossbeam_channel::unbounded();
@@ -444,7 +444,7 @@ mod tests {
 
     /// The receiver hears why a file is gone, says so itself, and it counts once.
     #[test]
-    fn a_file_that_cannot_be_sent_fails_once() {
+    fn a_file_that_cannot_be_sent_counts_as_one_failure() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
         let (wants, _wanted) = crossbeam_channel::unbounded();

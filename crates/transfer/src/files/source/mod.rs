@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slash_at_the_end_stands_for_what_is_in_it() {
+    fn a_trailing_slash_sends_the_directory_contents() {
         let dir = tree();
         let path = PathBuf::from(format!("{}/", dir.path().join("top").display()));
         let list = SourceList::new(&sources(path.clone())).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_of_one_name_are_refused_whether_files_or_directories() {
+    fn sources_with_the_same_name_are_rejected() {
         let dir = tree();
         let top = dir.path().join("top");
         fs::write(top.join("a/one.txt"), "another").unwrap();
@@ -279,7 +279,7 @@ mod tests {
 
     /// The contents of two directories make one; the first has precedence.
     #[test]
-    fn a_file_of_a_name_that_another_source_has_is_left_out() {
+    fn a_file_name_already_in_an_earlier_source_is_left_out() {
         let dir = tree();
         let second = dir.path().join("second");
         fs::create_dir_all(second.join("a/b")).unwrap();
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_excluded_is_left_out_with_all_below() {
+    fn excluded_names_are_left_out_with_their_contents() {
         let dir = tree();
         let with = |pattern: &str| {
             let exclude = vec![pattern.to_owned()];
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_named_comes_with_the_directories_that_lead_to_it() {
+    fn listed_names_are_sent_with_their_parent_directories() {
         let dir = tree();
         let only = Some(vec!["a/b/deep.txt".into(), "missing".into()]);
         let path = PathBuf::from(format!("{}/", dir.path().join("top").display()));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_that_are_there_are_listed_beside_one_that_is_missing() {
+    fn existing_sources_are_sent_despite_a_missing_one() {
         let dir = tree();
         let missing = dir.path().join("missing");
         let paths = vec![missing.clone(), dir.path().join("top/one.txt")];
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn the_error_for_a_missing_source_names_it() {
         let missing = SourceList::new(&sources("/nowhere/at/all".into())).err().unwrap();
         assert!(missing.to_string().contains("/nowhere/at/all"));
         assert!(SourceList::new(&Sources::default()).is_err());
@@ -362,7 +362,7 @@ mod tests {
 
     /// A directory is swapped for a link to another one just after it was listed.
     #[test]
-    fn a_directory_that_becomes_a_link_during_the_walk_leads_nowhere() {
+    fn a_directory_swapped_for_a_link_during_the_walk_is_skipped() {
         let dir = tree();
         let (top, outside) = (dir.path().join("top"), dir.path().join("outside"));
         fs::create_dir(&outside).unwrap();
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_list_lead_through_no_link() {
+    fn listed_names_do_not_follow_links() {
         let dir = tree();
         let top = dir.path().join("top");
         symlink("a", top.join("within")).unwrap();
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_does_not_learn_where_a_directory_lies() {
+    fn an_offer_does_not_reveal_the_location_of_a_directory() {
         let dir = tree();
         for end in ["", "/", "/.", "/a/.."] {
             let path = PathBuf::from(format!("{}{end}", dir.path().join("top").display()));
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn the_holes_of_a_file_are_found() {
+    fn holes_in_a_file_are_found() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sparse");
         let file = File::create(&path).unwrap();

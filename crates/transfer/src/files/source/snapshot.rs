@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_look_at_a_file_see_the_same() {
+    fn snapshots_from_stat_and_from_the_file_agree() {
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(b"abc", 0).unwrap();
         let stat = rustix::fs::fstat(&file).unwrap();
@@ -180,7 +180,7 @@ mod tests {
 
     /// A write sets the file's time when it begins, and its length as it copies.
     #[test]
-    fn a_length_in_the_middle_of_a_write_is_no_length_to_send() {
+    fn growth_without_a_new_time_is_accepted_only_if_allowed() {
         let file = tempfile::tempfile().unwrap();
         let whole = Snapshot { size: 250_000, ..snapshot(&file) };
         let (seconds, nanoseconds) = whole.changed;
@@ -225,7 +225,7 @@ writer.join()
 
     /// As on a busy disk: the file's time is the beginning of the write.
     #[test]
-    fn a_write_that_began_long_ago_is_waited_for() {
+    fn reading_waits_for_a_write_that_began_long_ago() {
         const LENGTH: usize = 62 * 4096;
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().write_all_at(&[b'a'; LENGTH], 0).unwrap();
@@ -261,7 +261,7 @@ writer.join()
 
     /// Without `settle`, many changes share a tick of the kernel's clock, which lasts 1 to 10 ms.
     #[test]
-    fn a_change_after_settling_always_shows() {
+    fn a_change_after_settling_is_always_detected() {
         let file = tempfile::NamedTempFile::new().unwrap();
         for round in 0..50u8 {
             file.as_file().write_all_at(&[round; 8], 0).unwrap();
@@ -274,7 +274,7 @@ writer.join()
     }
 
     #[test]
-    fn a_file_from_the_future_does_not_settle_and_one_of_whole_seconds_takes_its_step() {
+    fn a_future_time_never_settles_and_whole_seconds_use_the_coarse_step() {
         let file = tempfile::tempfile().unwrap();
         let now = clock::wall().as_nanos() / 1_000_000_000;
         let with = |changed| Snapshot { changed, ..snapshot(&file) };

@@ -182,7 +182,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn what_is_finished_has_its_name_and_nothing_else_remains() {
+    fn a_finished_file_has_its_name_and_leaves_nothing_else() {
         let (dir, target) = target();
         let mut temp = target.temp_file(&path("f"), Keep::Always).unwrap();
         temp.file.write_all(b"new").unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_goes_unless_it_is_to_be_kept() {
+    fn a_dropped_temp_file_is_removed_unless_kept() {
         let (dir, target) = target();
         drop(target.temp_file(&path("f"), Keep::Never).unwrap());
         drop(target.temp_file(&path("f"), Keep::Always).unwrap());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_file_stays_unless_it_may_be_replaced() {
+    fn an_existing_file_is_replaced_only_if_allowed() {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "old").unwrap();
         let refused = target.temp_file(&path("f"), Keep::Never).unwrap().finish(false);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn content_is_known_by_its_hash_and_what_is_discarded_is_gone() {
+    fn content_matches_by_hash_and_discarded_files_are_removed() {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "there").unwrap();
         assert!(target.has_content(&path("f"), 5, &blake3::hash(b"there")).unwrap());
@@ -228,7 +228,7 @@ mod tests {
         fn(&TargetDirectory, &RelativePath, &[u8], &FileStatus, bool) -> io::Result<bool>;
 
     #[test]
-    fn a_small_file_has_its_name_when_it_is_whole_by_either_way() {
+    fn either_method_writes_a_small_file_and_leaves_nothing_else() {
         const WAYS: [Writing; 2] = [TargetDirectory::write_small, TargetDirectory::write_named];
         for write in WAYS {
             let (dir, target) = target();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_file_that_is_there_goes_unless_it_is_in_use() {
+    fn a_leftover_of_an_existing_file_is_removed_unless_in_use() {
         let (dir, target) = target();
         fs::write(dir.path().join("f"), "whole").unwrap();
         left(&target, "f");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_transfer_at_a_time_writes_a_file() {
+    fn only_one_transfer_at_a_time_writes_a_file() {
         let (_dir, target) = target();
         let first = target.temp_file(&path("f"), Keep::Always).unwrap();
         let second = target.temp_file(&path("f"), Keep::Always);

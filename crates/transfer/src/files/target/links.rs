@@ -111,7 +111,7 @@ mod tests {
     use super::super::tests::{names, path, target};
 
     #[test]
-    fn links_and_names_are_made_once() {
+    fn links_are_created_once_and_replaced_only_if_allowed() {
         let (dir, target) = target();
         assert!(target.make_symlink(&path("l"), b"a", false).unwrap());
         assert!(!target.make_symlink(&path("l"), b"a", false).unwrap());

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_takes_old_leftovers_and_nothing_else() {
+    fn a_sweep_removes_only_old_leftovers() {
         let (dir, target) = target();
         left(&target, "old");
         let old = dir.path().join(&names(dir.path())[0]);

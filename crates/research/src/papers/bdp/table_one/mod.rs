@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn where_windows_differ_by_chance_alone_the_plain_maximum_is_too_high_and_fresh_seeds_are_not()
+    fn fresh_seeds_remove_the_selection_bias_of_the_plain_maximum()
     {
         let figure = finished(Precision::Careful);
         let [_, measured, _, _, _, _] = &figure.tables[..] else {

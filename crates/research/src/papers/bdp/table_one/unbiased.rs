@@ -146,14 +146,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_seeds_have_in_common_is_no_error_of_a_share() {
+    fn variation_shared_by_both_terms_adds_no_error_to_a_share() {
         // Half of the whole for every seed, whatever the whole is.
         let share = Share::of(&[1.0, 2.0, 4.0], &[2.0, 4.0, 8.0]);
         assert_eq!(share, Share { share: 0.5, half_width: 0.0 });
     }
 
     #[test]
-    fn a_share_is_as_uncertain_as_what_it_is_off_by() {
+    fn a_share_inherits_the_relative_uncertainty_of_its_numerator() {
         // The whole is always 2; ours is 1, 2, 3, 4, 5: the half width of the mean is 1.96325 (see Spread), and of the ratio
         // half of that.
         let share = Share::of(&[1.0, 2.0, 3.0, 4.0, 5.0], &[2.0; 5]);

@@ -203,14 +203,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     /// Early content affects only the duration: neither answers nor files, failures or counts, whatever exists already.
     #[test]
-    fn early_content_changes_nothing_that_is_received(case in case()) {
+    fn early_content_does_not_change_the_outcome(case in case()) {
         prop_assert_eq!(case.run(true), case.run(false));
     }
 }
 
 /// Early content of an unwanted file is dropped with its answer.
 #[test]
-fn early_content_of_what_is_not_wanted_is_dropped() {
+fn early_content_of_unwanted_files_is_dropped() {
     let scratch = tempfile::tempdir().unwrap();
     fs::write(scratch.path().join("a"), "it is there").unwrap();
     let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);

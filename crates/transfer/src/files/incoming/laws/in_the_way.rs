@@ -66,7 +66,7 @@ fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, 
 
 /// As with rsync, except that nothing replaces a pipe or a directory with contents.
 #[test]
-fn files_links_and_empty_directories_give_way_to_each_other() {
+fn files_links_and_empty_directories_replace_each_other() {
     for there in THERE {
         for kind in kinds() {
             let (failures, arrives, now) = arrive(there, &kind, REPLACING);
@@ -87,7 +87,7 @@ fn files_links_and_empty_directories_give_way_to_each_other() {
 }
 
 #[test]
-fn nothing_gives_way_unless_it_may_be_replaced() {
+fn existing_entries_are_replaced_only_if_allowed() {
     for there in &THERE[1..] {
         for (kind, policy) in
             kinds().into_iter().flat_map(|kind| [(kind.clone(), LEAVING), (kind, REFUSING)])
@@ -100,7 +100,7 @@ fn nothing_gives_way_unless_it_may_be_replaced() {
 
 /// The policy of a receiver that need not trust its sender, with `--force`.
 #[test]
-fn only_files_and_links_give_way_to_each_other_unless_other_kinds_do() {
+fn only_files_and_links_are_replaced_unless_other_kinds_are_allowed() {
     for there in &THERE[1..] {
         for kind in kinds() {
             let (_, arrives, _) = arrive(there, &kind, SAME_KIND);
@@ -112,7 +112,7 @@ fn only_files_and_links_give_way_to_each_other_unless_other_kinds_do() {
 
 /// An outward link is rejected before the receiver looks at its name.
 #[test]
-fn a_dry_run_fails_with_the_words_of_the_real_run() {
+fn a_dry_run_reports_the_failures_of_the_real_run() {
     for there in THERE {
         for kind in kinds() {
             let inward = Policy { outward_links: false, ..REPLACING };
@@ -128,7 +128,7 @@ fn a_dry_run_fails_with_the_words_of_the_real_run() {
 
 /// A sender's attributes for the target directory, with another mode and an old time.
 #[test]
-fn a_directory_that_was_there_gets_at_most_a_time() {
+fn an_existing_directory_gets_at_most_a_new_mtime() {
     let long_ago = (1_000_000_000, 0);
     let status = DirectoryStatus { mode: 0o777, modified: long_ago, owner: None };
     let keeping = Policy { replace: false, other_kinds: false, ..REPLACING };

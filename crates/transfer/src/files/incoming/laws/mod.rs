@@ -228,7 +228,7 @@ proptest! {
     /// Two transfers into one directory interleave arbitrary steps: they list, send in any order, make and fill holes, replace,
     /// link, resume, and break.
     #[test]
-    fn the_disk_never_holds_more_than_the_quota(
+    fn disk_usage_never_exceeds_the_quota(
         steps in proptest::collection::vec((any::<bool>(), step()), 1..60),
     ) {
         let scratch = tempfile::tempdir().unwrap();
@@ -247,7 +247,7 @@ proptest! {
 
 /// A sparse file of one piece is written without a partial file, so its pieces reserve quota one by one.
 #[test]
-fn sparse_files_of_one_piece_take_their_room() {
+fn sparse_files_of_one_piece_use_quota() {
     let scratch = tempfile::tempdir().unwrap();
     let quotas = QuotaTable::default();
     let mut sender = Sender::new(&quotas, scratch.path(), false);
@@ -263,7 +263,7 @@ fn sparse_files_of_one_piece_take_their_room() {
 
 /// A hole uses no more quota than its name.
 #[test]
-fn sparse_files_of_one_hole_give_their_room_back() {
+fn sparse_files_of_one_hole_release_their_quota() {
     let scratch = tempfile::tempdir().unwrap();
     let quotas = QuotaTable::default();
     let mut sender = Sender::new(&quotas, scratch.path(), false);
@@ -276,7 +276,7 @@ fn sparse_files_of_one_hole_give_their_room_back() {
 
 /// A sender opens files and lets them fail repeatedly. The record of them does not grow with their number.
 #[test]
-fn what_is_kept_of_files_that_are_closed_is_bounded() {
+fn the_record_of_closed_files_is_bounded() {
     let scratch = tempfile::tempdir().unwrap();
     let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
     for number in 0..20_000 {
@@ -295,7 +295,7 @@ fn what_is_kept_of_files_that_are_closed_is_bounded() {
 
 /// Files of terabytes with many holes: runs are counted, and forgotten with their files.
 #[test]
-fn runs_of_holes_are_counted_over_all_files() {
+fn hole_runs_are_limited_over_all_open_files() {
     let scratch = tempfile::tempdir().unwrap();
     let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
     let max = crate::limits::MAX_HOLE_RUNS as u32;
@@ -321,7 +321,7 @@ fn runs_of_holes_are_counted_over_all_files() {
 /// A directory with contents keeps its name, so the file that needs that name stays unfinished. A later transfer can resume it,
 /// so it keeps its quota.
 #[test]
-fn a_file_that_cannot_get_its_name_keeps_its_room() {
+fn a_file_that_cannot_get_its_name_keeps_its_quota() {
     let scratch = tempfile::tempdir().unwrap();
     let quotas = QuotaTable::default();
     let mut sender = Sender::new(&quotas, scratch.path(), false);
