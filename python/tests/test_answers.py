@@ -51,14 +51,14 @@ def agrees(value: object, kind: object, where: str = "it") -> None:
         assert isinstance(kind, type) and isinstance(value, kind), f"{where} is {value!r}"
 
 
-def test_a_wrong_type_is_noticed() -> None:
+def test_a_wrong_type_is_reported() -> None:
     with pytest.raises(AssertionError, match="it.p1"):
         agrees({f"p{n}": "no number" for n in (1, 5, 25, 50, 75, 95)}, tables.Quantiles)
     with pytest.raises(AssertionError, match="p95"):
         agrees({f"p{n}": None for n in (1, 5, 25, 50, 75)}, tables.Quantiles)
 
 
-def test_the_best_window_alone_fills_the_path(bare: ss.Scenario) -> None:
+def test_without_cross_traffic_the_best_window_fills_the_path(bare: ss.Scenario) -> None:
     found = ss.mft(bare)
     # 50 Mbit/s, with packets of 1000 bytes on the wire: the path is full from C T_m = 625 packets on.
     assert found.mft_bps == pytest.approx(50e6, rel=0.01)
@@ -67,7 +67,7 @@ def test_the_best_window_alone_fills_the_path(bare: ss.Scenario) -> None:
     assert ss.mft(bare, workers=1) == found
 
 
-def test_the_window_advised_alone_is_that_of_the_closed_form() -> None:
+def test_without_cross_traffic_the_advised_window_is_the_closed_form() -> None:
     advice = ss.advise.window(rate=50 * ss.Mbit_s, rtt="100ms", buffer="313kB", kernel="6.18")
     agrees(advice, tables.WindowAdvice)
     low, high = ss.theory.sweet_spot("50Mbit/s", "100ms", "313kB")
@@ -93,7 +93,7 @@ def test_loss_limits_reno_more_than_cubic() -> None:
     assert rates[0] == pytest.approx(129e6, rel=0.05)
 
 
-def test_beside_others_windows_are_tried() -> None:
+def test_beside_cross_traffic_windows_are_simulated() -> None:
     advice = ss.advise.window(rate="5Mbit/s", rtt="40ms", buffer="30kB", cross="udp:30%", kernel="6.18")
     agrees(advice, tables.WindowAdvice)
     assert advice["simulated"] is not None
@@ -104,7 +104,7 @@ def test_beside_others_windows_are_tried() -> None:
     assert alone["simulated"] is None
 
 
-def test_router_advice_has_its_types() -> None:
+def test_router_advice_matches_its_types() -> None:
     for available in (None, "12MB"):
         advice = ss.advise.router(
             rate="1Gbit/s", rtt="60ms", input_rate="10Gbit/s", mix="short", flows=200, available=available
@@ -121,7 +121,7 @@ def test_router_advice_has_its_types() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the settings are those of a Linux")
-def test_host_advice_has_its_types_and_names_what_caps_a_connection() -> None:
+def test_host_advice_matches_its_types_and_names_what_caps_a_connection() -> None:
     # The peer's receive buffer holds 64 kB at most, which over 100 ms gives at most 64 kB x 8 / 0.1 s = 5.12 Mbit/s.
     peer = "net.ipv4.tcp_rmem = 4096 65536 64000\nkernel.osrelease = 6.18.0\n"
     advice = ss.advise.host(rate=1 * ss.Gbit_s, rtt="100ms", peer_sysctl=peer, peer_mtu="9000B", connections=2)
@@ -149,23 +149,23 @@ def test_host_advice_has_its_types_and_names_what_caps_a_connection() -> None:
         (dict(connections=0), "1 or more"),
     ],
 )
-def test_a_wrong_question_about_the_host_is_named(arguments: dict[str, typing.Any], message: str) -> None:
+def test_an_invalid_question_about_the_host_is_named(arguments: dict[str, typing.Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ss.advise.host(**arguments)
 
 
 @pytest.mark.parametrize("argument", ["rate", "rtt", "mtu", "kernel", "cross"])
-def test_a_wrong_quantity_is_named(argument: str) -> None:
+def test_an_invalid_quantity_is_named(argument: str) -> None:
     arguments: dict[str, typing.Any] = dict(rate="1Gbit/s", rtt="10ms") | {argument: "much"}
     with pytest.raises(ValueError, match=f"{argument}: "):
         ss.advise.window(**arguments)
 
 
-def test_the_gauntlet_has_its_types() -> None:
+def test_the_gauntlet_matches_its_types() -> None:
     agrees(ss.gauntlet(seed=3, paths=2, seeds=2, duration="1s"), tables.GauntletReport)
 
 
-def test_reports_compare_what_is_named(tmp_path: pathlib.Path) -> None:
+def test_reports_compare_the_named_results(tmp_path: pathlib.Path) -> None:
     busy = ss.Scenario(
         path=dict(rate="20Mbit/s", rtt="50ms", buffer="125pkt"),
         cross=[dict(kind="pareto", count=3, rate="1Mbit/s")],
@@ -187,7 +187,7 @@ def test_reports_compare_what_is_named(tmp_path: pathlib.Path) -> None:
     assert not (tmp_path / "one.html").exists()
 
 
-def test_a_file_that_is_no_result_is_named(tmp_path: pathlib.Path) -> None:
+def test_a_file_without_results_is_named(tmp_path: pathlib.Path) -> None:
     file = tmp_path / "other.json"
     file.write_text("{}")
     with pytest.raises(ValueError, match="other.json: it is JSON that no report shows"):
@@ -226,7 +226,7 @@ def capture(window: int, round_trips: int) -> bytes:
     return struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + b"".join(packets)
 
 
-def test_a_window_that_is_full_each_round_trip_is_the_limit(tmp_path: pathlib.Path) -> None:
+def test_a_window_filled_every_round_trip_is_the_limit(tmp_path: pathlib.Path) -> None:
     content = capture(window=14600, round_trips=60)
     found = ss.diagnose(content)
     agrees(found, tables.Diagnosis)

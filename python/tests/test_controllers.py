@@ -68,7 +68,7 @@ class Babbler(ss.Controller):
         return [self.output]
 
 
-def test_a_controller_in_python_steers_like_the_native_one(bare: ss.Scenario) -> None:
+def test_a_python_controller_behaves_like_the_native_one(bare: ss.Scenario) -> None:
     native = ss.run(bare).transfers[0]
     mine = ss.run(bare.replace({"transfer.0.sizing": "kernel"}), controllers=[Fixed()])
     transfer = mine.transfers[0]
@@ -78,7 +78,7 @@ def test_a_controller_in_python_steers_like_the_native_one(bare: ss.Scenario) ->
     assert [event.kind for event in transfer.events] == ["limited"]
 
 
-def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.Scenario) -> None:
+def test_a_controller_receives_data_probes_sender_state_trains_and_ticks(bare: ss.Scenario) -> None:
     ear = Listener()
     outcome = ss.run(bare, controllers=[ear])
     transfer = outcome.transfers[0]
@@ -115,18 +115,18 @@ def test_a_controller_hears_of_data_probes_the_sender_trains_and_time(bare: ss.S
         (Data(1, 0), TypeError, "expected an output of sweetspot.contract.Output, not Data"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_output_of_a_controller_is_rejected(
     bare: ss.Scenario, output: object, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
         ss.run(bare, controllers=[Babbler(output)])
 
 
-def test_what_a_controller_raises_reaches_the_caller(bare: ss.Scenario) -> None:
+def test_an_exception_in_a_controller_reaches_the_caller(bare: ss.Scenario) -> None:
     with pytest.raises(RuntimeError, match="no idea"):
         ss.run(bare, controllers=[Faulty()])
 
 
-def test_more_controllers_than_transfers_are_refused(bare: ss.Scenario) -> None:
+def test_more_controllers_than_transfers_are_rejected(bare: ss.Scenario) -> None:
     with pytest.raises(ValueError, match="2 controllers for 1 transfers"):
         ss.run(bare, controllers=[Fixed(), Fixed()])

@@ -48,7 +48,7 @@ def emulate(root: pathlib.Path, command: list[str]) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_download_is_complete_sized_and_without_a_limit_at_its_end(
+def test_a_download_is_complete_and_sized_and_ends_without_a_limit(
     example: str, root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     if example in ("boto3", "requests"):

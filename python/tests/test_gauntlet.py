@@ -23,7 +23,7 @@ def test_the_null_comes_first_and_every_path_is_compared() -> None:
         assert [path["path"] for path in judged["paths"]] == [5, 6, 7]
 
 
-def test_a_gauntlet_goes_on_where_a_killed_one_was(tmp_path: pathlib.Path) -> None:
+def test_a_killed_gauntlet_resumes_where_it_stopped(tmp_path: pathlib.Path) -> None:
     journal = tmp_path / "g.journal"
     finished: list[int] = []
     first = short(journal=journal)
@@ -53,7 +53,7 @@ def test_fixed_congestion_controls_stay() -> None:
         assert len(written) == (3 * 2 if fixed else 0)
 
 
-def test_what_cannot_be_drawn_is_named() -> None:
+def test_an_unknown_population_or_congestion_control_is_named() -> None:
     with pytest.raises(ValueError, match="unknown population short; known are drawn"):
         short(population="short")
     with pytest.raises(ValueError, match="cubik"):

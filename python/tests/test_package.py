@@ -18,7 +18,7 @@ def python(*arguments: str, cwd: pathlib.Path) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_types_of_the_package_hold(root: pathlib.Path) -> None:
+def test_the_package_passes_its_type_check(root: pathlib.Path) -> None:
     pytest.importorskip("mypy")
     result = python("-m", "mypy", cwd=root)
     assert result.returncode == 0, result.stdout
@@ -34,7 +34,7 @@ def test_the_stubs_describe_the_native_module(root: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["sweetspot", "sweetspot.units", "sweetspot.theory", "sweetspot.advise", "sweetspot.sockets"])
-def test_the_examples_in_the_documentation_print_what_they_say(name: str) -> None:
+def test_documented_examples_print_the_documented_output(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted > 0
     assert result.failed == 0
@@ -52,7 +52,7 @@ def test_the_notebooks_run_from_top_to_bottom(root: pathlib.Path, name: str) -> 
     client.execute()
 
 
-def test_pictures_show_what_theory_and_sweeps_say(bare: ss.Scenario) -> None:
+def test_pictures_show_the_numbers_of_theory_and_sweeps(bare: ss.Scenario) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     from sweetspot import plot
@@ -82,7 +82,7 @@ def test_pictures_show_what_theory_and_sweeps_say(bare: ss.Scenario) -> None:
         plot.sweep_curve(table, "transfer.0.sizing")
 
 
-def test_pictures_stand_at_numbers_in_one_unit(bare: ss.Scenario) -> None:
+def test_axes_of_pictures_have_one_unit(bare: ss.Scenario) -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     from sweetspot import plot

@@ -15,7 +15,7 @@ def without_wall(text: str) -> list[str]:
     return [line for line in text.strip().splitlines() if '"wall_s"' not in line]
 
 
-def test_a_run_is_the_same_bytes_as_from_the_command_line(root: pathlib.Path) -> None:
+def test_a_run_equals_the_command_lines_byte_for_byte(root: pathlib.Path) -> None:
     binary = os.environ.get("SWEETSPOT_BIN")
     if binary is None:
         pytest.skip("set SWEETSPOT_BIN to the sweetspot program to compare with it")
@@ -51,7 +51,7 @@ def test_the_time_series_is_a_table_of_samples_and_events(bare: ss.Scenario) -> 
     assert two["goodput_bps"] == pytest.approx(bits / (two["at_s"] - one["at_s"]))
 
 
-def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
+def test_a_series_changes_no_outcome_and_equals_the_command_lines(
     bare: ss.Scenario, tmp_path: pathlib.Path
 ) -> None:
     outcome, table = ss.series(bare)
@@ -70,7 +70,7 @@ def test_a_series_changes_no_outcome_and_is_that_of_the_command_line(
     assert pyarrow.parquet.read_table(written).equals(table, check_metadata=True)
 
 
-def test_samples_without_end_are_refused(bare: ss.Scenario) -> None:
+def test_an_interval_with_too_many_samples_is_rejected(bare: ss.Scenario) -> None:
     # 10 s divided into 4 million rows gives 2.5 us.
     with pytest.raises(ValueError, match="interval.*use 3 us or more"):
         ss.series(bare, interval="1ns")
@@ -92,7 +92,7 @@ def ask_wasm(file: pathlib.Path, question: dict[str, str]) -> str:
     return bytes(memory.read(store, start, start + length)).decode()
 
 
-def test_a_busy_run_is_the_same_bytes_from_here_the_command_line_and_webassembly(
+def test_python_command_line_and_webassembly_agree_byte_for_byte(
     root: pathlib.Path, tmp_path: pathlib.Path
 ) -> None:
     wasm, binary = root / "crates/ui/wasm/sweetspot.wasm", os.environ.get("SWEETSPOT_BIN")
@@ -131,7 +131,7 @@ def test_throughput_below_the_sweet_spot_is_window_over_round_trip(bare: ss.Scen
     assert outcome.bottleneck.queue_mean_packets < 625
 
 
-def test_another_seed_leaves_a_path_without_chance_alone(bare: ss.Scenario) -> None:
+def test_a_seed_changes_nothing_on_a_path_without_randomness(bare: ss.Scenario) -> None:
     one, two = ss.run(bare), ss.run(bare, seed=2)
     assert (one.seed, two.seed) == (1, 2)
     assert one.transfers[0].goodput_bps == two.transfers[0].goodput_bps
@@ -144,7 +144,7 @@ def test_an_outcome_survives_json_and_pickling(bare: ss.Scenario) -> None:
     assert json.loads(outcome.to_json())["transfers"][0]["sizing"] == "fixed:450pkt"
 
 
-def test_theory_answers_with_its_formula_or_says_why_not(bare: ss.Scenario) -> None:
+def test_theory_answers_with_a_formula_or_gives_a_reason(bare: ss.Scenario) -> None:
     outcome = ss.run(bare, engine="theory")
     # Eq. (4): 450 packets of 8000 bit per RTT: 100 ms, a packet's time at 50 Mbit/s, and its time
     # on two access links of 1 Gbit/s.

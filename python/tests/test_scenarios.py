@@ -41,7 +41,7 @@ def test_every_key_at_the_top_is_a_keyword() -> None:
     assert keys_in("Top level") <= set(inspect.signature(ss.Scenario.__new__).parameters)
 
 
-def test_changes_and_traces_of_one_direction_are_keywords_too() -> None:
+def test_changes_and_traces_of_one_direction_are_keywords() -> None:
     made = ss.Scenario(
         path=dict(
             rtt="100ms",
@@ -91,7 +91,7 @@ def test_keywords_and_toml_are_the_same_scenario(bare: ss.Scenario) -> None:
     assert ss.Scenario.from_toml(toml) == bare
 
 
-def test_numbers_with_units_are_the_texts_they_stand_for(bare: ss.Scenario) -> None:
+def test_quantities_equal_their_scenario_text(bare: ss.Scenario) -> None:
     same = ss.Scenario(
         path=dict(rate=50 * ss.Mbit_s, rtt=0.1 * ss.s, buffer=625.0 * ss.pkt),
         transfer=[dict(sizing="fixed:450pkt")],
@@ -102,7 +102,7 @@ def test_numbers_with_units_are_the_texts_they_stand_for(bare: ss.Scenario) -> N
 
 
 @pytest.mark.parametrize("number", [1e-3, 0.1, 1 / 3, 50, 1e15, 1e16, 12345678.9])
-def test_a_quantity_writes_a_number_that_reads_back(number: float) -> None:
+def test_a_written_quantity_reads_back_as_the_same_number(number: float) -> None:
     text = str(ss.Quantity(number, "Mbit/s"))
     assert float(text.removesuffix("Mbit/s")) == number
 
@@ -115,7 +115,7 @@ def test_a_scenario_survives_pickling_with_its_changes(bare: ss.Scenario) -> Non
     assert (type(copy), copy.seed) == (ss.Scenario, 7)
 
 
-def test_an_unknown_key_is_named_with_what_is_known(bare: ss.Scenario) -> None:
+def test_an_unknown_key_is_named_beside_the_known_ones(bare: ss.Scenario) -> None:
     with pytest.raises(ss.ScenarioError, match=r"path\.bufer.*buffer"):
         bare.replace({"path.bufer": "3pkt"})
 

@@ -55,7 +55,7 @@ def test_two_ends_size_a_connection_together(pair: tuple[socket.socket, socket.s
                 far.recv(10_000)
 
 
-def test_what_is_no_invitation_is_a_value_error(
+def test_text_that_is_not_an_invitation_is_a_value_error(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     near, _ = pair
@@ -66,7 +66,7 @@ def test_what_is_no_invitation_is_a_value_error(
         ss.sized(near, invite=True, invitation=bytes(24))
 
 
-def test_a_limit_is_set_while_data_flow_and_lifted_at_the_end(
+def test_a_limit_is_set_while_data_flows_and_lifted_at_the_end(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     near, far = pair
@@ -86,7 +86,7 @@ def test_a_limit_is_set_while_data_flow_and_lifted_at_the_end(
     live.close()
 
 
-def test_what_cannot_be_sized_is_an_error(pair: tuple[socket.socket, socket.socket]) -> None:
+def test_an_object_that_cannot_be_sized_is_an_error(pair: tuple[socket.socket, socket.socket]) -> None:
     near, _ = pair
     with pytest.raises(ValueError, match="nonsense"):
         ss.sized(near, sizing="nonsense")
@@ -116,7 +116,7 @@ def test_a_socket_that_is_closed_first_has_no_report(
     live.close()
 
 
-def test_a_child_gets_errors_for_the_sockets_of_its_parent(
+def test_a_forked_child_gets_errors_for_its_parents_sockets(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
     near, _ = pair

@@ -34,7 +34,7 @@ def test_every_combination_and_seed_is_one_row(noisy: ss.Scenario) -> None:
     assert rows[0] == {"path.buffer": "100pkt", "transfer.0.sizing": "max", "seed": 1}
 
 
-def test_the_error_of_a_run_comes_without_the_traceback_of_its_process(bare: ss.Scenario) -> None:
+def test_the_error_of_a_run_omits_the_traceback_of_its_process(bare: ss.Scenario) -> None:
     # No closed form covers sobas.
     with pytest.raises(ss.EngineError, match="because") as raised:
         ss.sweep(bare, {"transfer.0.sizing": ["sobas"]}, engine="theory")
@@ -49,7 +49,7 @@ def test_a_sweep_is_the_same_on_every_executor(noisy: ss.Scenario) -> None:
     assert threads.equals(processes)
 
 
-def test_pandas_and_polars_take_the_numbers_without_a_copy(noisy: ss.Scenario) -> None:
+def test_pandas_and_polars_read_the_numbers_without_a_copy(noisy: ss.Scenario) -> None:
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     table = ss.sweep(noisy, {"path.buffer": ["100pkt"]}, seeds=4, executor=ThreadPoolExecutor(2))
@@ -70,7 +70,7 @@ def test_a_wrong_key_is_an_error_before_anything_runs(noisy: ss.Scenario) -> Non
     assert ran == []
 
 
-def test_a_range_is_the_values_that_the_command_line_takes_it_for(noisy: ss.Scenario) -> None:
+def test_a_range_means_the_same_values_as_on_the_command_line(noisy: ss.Scenario) -> None:
     threads = ThreadPoolExecutor(2)
     # 50 x 40^(1/2) is 316.2, rounded to whole packets.
     table = ss.sweep(noisy, {"path.buffer": "50pkt..2000pkt:log:3"}, executor=threads)
@@ -89,7 +89,7 @@ def test_a_range_is_the_values_that_the_command_line_takes_it_for(noisy: ss.Scen
             ss.sweep(noisy, {"path.buffer": wrong})
 
 
-def test_a_sweep_is_sorted_and_drawn_by_number_without_reading_texts(noisy: ss.Scenario) -> None:
+def test_a_sweep_is_sorted_and_drawn_by_number(noisy: ss.Scenario) -> None:
     threads = ThreadPoolExecutor(2)
     over = {"path.buffer": ["1MB", "30kB", "200kB"], "transfer.0.sizing": ["sobas", "fixed:50pkt"]}
     table = ss.sweep(noisy, over, executor=threads)
@@ -101,7 +101,7 @@ def test_a_sweep_is_sorted_and_drawn_by_number_without_reading_texts(noisy: ss.S
     assert [name for name in sizings.column_names if name.startswith("transfer.")] == ["transfer.0.sizing"]
 
 
-def test_a_sweep_that_was_killed_plays_nothing_twice(
+def test_a_killed_sweep_repeats_no_run(
     noisy: ss.Scenario, tmp_path: pathlib.Path
 ) -> None:
     threads = ThreadPoolExecutor(2)
@@ -126,7 +126,7 @@ def test_a_sweep_that_was_killed_plays_nothing_twice(
     assert more.num_rows == 16 and len(done) == 4
 
 
-def test_a_journal_of_something_else_is_refused_with_the_way_out(
+def test_a_journal_of_another_sweep_is_rejected_with_a_next_step(
     noisy: ss.Scenario, tmp_path: pathlib.Path
 ) -> None:
     journal = tmp_path / "sweep.journal"
@@ -138,7 +138,7 @@ def test_a_journal_of_something_else_is_refused_with_the_way_out(
         ss.sweep(noisy, OVER, journal=journal)
 
 
-def test_a_full_disk_is_a_warning_and_costs_no_run(
+def test_a_full_disk_causes_a_warning_and_loses_no_run(
     noisy: ss.Scenario, tmp_path: pathlib.Path
 ) -> None:
     threads, journal = ThreadPoolExecutor(2), tmp_path / "sweep.journal"
@@ -169,7 +169,7 @@ def test_a_script_without_a_main_guard_runs_once(tmp_path: pathlib.Path) -> None
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "2 rows\n", "")
 
 
-def test_a_process_that_dies_costs_no_point(noisy: ss.Scenario) -> None:
+def test_a_process_that_dies_loses_no_point(noisy: ss.Scenario) -> None:
     long = noisy.replace({"duration": "200s"})
     killed: list[int] = []
 

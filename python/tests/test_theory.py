@@ -33,7 +33,7 @@ def test_shapes_broadcast_as_in_numpy() -> None:
             assert result[i, j] == theory.throughput(window[i, 0], rates[j], 0.1, 1e5)
 
 
-def test_texts_with_units_are_base_units() -> None:
+def test_strings_with_units_convert_to_base_units() -> None:
     assert theory.sweet_spot("50Mbit/s", "100ms", "313kB") == theory.sweet_spot(C, T, B)
     assert theory.sweet_spot(C, T, B) == (625_000, 938_000)
 
@@ -50,7 +50,7 @@ def test_loss_falls_with_the_square_of_the_sawtooth() -> None:
     assert loss == pytest.approx(8 / 3 / 1250**2)
 
 
-def test_an_element_out_of_domain_is_named_and_never_nan() -> None:
+def test_an_element_out_of_domain_is_named_instead_of_becoming_nan() -> None:
     with pytest.raises(ValueError, match="element 1: socket_buffer NaN"):
         theory.throughput(np.array([1e5, np.nan]), C, T, B)
     with pytest.raises(ValueError, match="element 2: socket buffer 0 B"):
