@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum size of one allocation, bytes: a record is at most 1 MiB, and a hostile peer must not choose more.
-const MAX_AT_ONCE: usize = 32 << 20;
+const MAX_ALLOCATION: usize = 32 << 20;
 /// Maximum size of all allocations together, including the fuzzer's own in Rust, bytes.
 const MAX: usize = 256 << 20;
 
@@ -18,7 +18,7 @@ static ALLOCATOR: Counting = Counting;
 
 fn grow(bytes: usize) {
     let live = LIVE.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    if bytes > MAX_AT_ONCE || live > MAX {
+    if bytes > MAX_ALLOCATION || live > MAX {
         eprintln!("a session takes {bytes} bytes at once, and {live} are in use");
         eprintln!("{}", std::backtrace::Backtrace::force_capture());
         std::process::abort();

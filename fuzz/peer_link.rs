@@ -112,7 +112,7 @@ impl RunFigure {
     /// Data that the peer did not seal has no effect.
     fn garbage(&mut self, n: u32) {
         let bytes = n.to_be_bytes().repeat(1 + n as usize % 30);
-        let heard = self.link.is_up();
+        let was_up = self.link.is_up();
         let received = self.link.handle_datagram(
             self.now,
             self.now,
@@ -120,7 +120,7 @@ impl RunFigure {
             &SenderReport::default(),
             Bytes::ZERO,
         );
-        assert!(received.is_none() && self.link.is_up() == heard);
+        assert!(received.is_none() && self.link.is_up() == was_up);
         assert!(self.link.poll_transmit().is_none());
     }
 

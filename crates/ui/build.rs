@@ -74,9 +74,10 @@ fn compiled(here: &Path, out: &Path) -> Result<Option<Vec<u8>>, String> {
 
 fn target_is_installed() -> Result<bool, String> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let told = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
-    let told = told.map_err(|error| format!("rustc: {error}"))?;
-    Ok(Path::new(String::from_utf8_lossy(&told.stdout).trim()).is_dir())
+    let printed =
+        Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let printed = printed.map_err(|error| format!("rustc: {error}"))?;
+    Ok(Path::new(String::from_utf8_lossy(&printed.stdout).trim()).is_dir())
 }
 
 fn variable(name: &str) -> io::Result<String> {

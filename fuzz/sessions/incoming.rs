@@ -5,7 +5,7 @@ use std::fs::File;
 use std::net::Shutdown;
 use std::time::Duration;
 
-use sweetspot_hostile_peer::{Heard, Raw, RawEntry, entries, frame, piece};
+use sweetspot_hostile_peer::{Raw, RawEntry, Received, entries, frame, piece};
 use sweetspot_protocol::hash_tree::{
     MAX_FILE_BYTES, PIECE_BYTES, piece_hash, piece_length, pieces, root,
 };
@@ -84,7 +84,7 @@ struct Session {
     /// Pieces and holes sent for each entry.
     sent: HashMap<u32, u32>,
     last: Vec<u8>,
-    gone: bool,
+    closed: bool,
 }
 
 impl Session {
@@ -105,17 +105,17 @@ impl Session {
             ..Offer::default()
         });
         let welcome = raw.next();
-        if !matches!(welcome, Heard::Message(Message::Welcome { .. })) {
+        if !matches!(welcome, Received::Message(Message::Welcome { .. })) {
             return None;
         }
         raw.try_send(&offer.to_frame()).ok()?;
-        let accepted = matches!(raw.next(), Heard::Message(Message::Accept(_)));
+        let accepted = matches!(raw.next(), Received::Message(Message::Accept(_)));
         let (listed, sent, last) = (Vec::new(), HashMap::new(), Vec::new());
-        accepted.then_some(Session { raw, client, listed, sent, last, gone: false })
+        accepted.then_some(Session { raw, client, listed, sent, last, closed: false })
     }
 
     fn run(&mut self, choices: &mut Choices<'_>) {
-        while choices.are_left() && !self.gone {
+        while choices.are_left() && !self.closed {
             match choices.byte() % 17 {
                 0..=2 => self.list(choices),
                 3..=5 => self.right_piece(choices),
@@ -140,7 +140,7 @@ impl Session {
                 14 => {
                     let times = (MAX_REPEATED / self.last.len().max(1)).min(256);
                     let again = self.last.repeat(times);
-                    self.gone |= self.raw.try_send(&again).is_err();
+                    self.closed |= self.raw.try_send(&again).is_err();
                 }
                 16 => {
                     // The server accepts 64 KiB in total.
@@ -155,7 +155,7 @@ impl Session {
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
-        self.gone |= self.raw.try_send(&bytes).is_err();
+        self.closed |= self.raw.try_send(&bytes).is_err();
         self.last = bytes;
     }
 
@@ -171,16 +171,16 @@ impl Session {
             return;
         }
         let mut unanswered = list.len();
-        while unanswered > 0 && !self.gone {
+        while unanswered > 0 && !self.closed {
             match self.raw.next() {
-                Heard::Record(Record::Answers(answers)) => {
+                Received::Record(Record::Answers(answers)) => {
                     let hashes = |answer: &Answer| {
                         matches!(answer, Answer::Different { .. } | Answer::Compare { .. })
                     };
                     let _ = answers.iter().any(hashes);
                     unanswered = unanswered.saturating_sub(answers.len());
                 }
-                Heard::Closed(_) | Heard::Silent => self.gone = true,
+                Received::Closed(_) | Received::Silent => self.closed = true,
                 _ => {}
             }
         }

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
-use sweetspot_hostile_peer::{Heard, Raw, frame};
+use sweetspot_hostile_peer::{Raw, Received, frame};
 use sweetspot_protocol::record::{Answer, FileResult, Record};
 use sweetspot_protocol::{CongestionMessage, Message};
 
@@ -34,11 +34,11 @@ pub fn outgoing(data: &[u8]) {
 
 fn session(client: Client, choices: &mut Choices<'_>) {
     let mut raw = client.connect();
-    if raw.try_send(&raw.hello_taking(u32::MAX).to_frame()).is_err() {
+    if raw.try_send(&raw.hello_accepting(u32::MAX).to_frame()).is_err() {
         return;
     }
     let (welcome, offer) = (raw.next(), raw.next());
-    if !matches!((welcome, offer), (Heard::Message(_), Heard::Message(Message::Offer(_)))) {
+    if !matches!((welcome, offer), (Received::Message(_), Received::Message(Message::Offer(_)))) {
         return;
     }
     if !choices.rarely() {
@@ -46,7 +46,7 @@ fn session(client: Client, choices: &mut Choices<'_>) {
         // The list arrives immediately.
         while !matches!(
             raw.next(),
-            Heard::Record(Record::Listed { .. }) | Heard::Closed(_) | Heard::Silent
+            Received::Record(Record::Listed { .. }) | Received::Closed(_) | Received::Silent
         ) {}
     }
     while choices.are_left() {
@@ -65,8 +65,10 @@ fn session(client: Client, choices: &mut Choices<'_>) {
     }
 }
 
-fn stays_secret(heard: &Heard) {
-    if let Heard::Piece { content, .. } | Heard::Record(Record::Early { content, .. }) = heard {
+fn stays_secret(received: &Received) {
+    if let Received::Piece { content, .. } | Received::Record(Record::Early { content, .. }) =
+        received
+    {
         let leaked = content.windows(SECRET.len()).any(|bytes| bytes == SECRET);
         assert!(!leaked, "a file outside of the client's directory was sent");
     }

@@ -29,7 +29,7 @@ pub enum AdviceError {
     #[error(
         "no window makes a transfer on this path faster: {room} is {}, less than the ten packets ({initial}) with which \
          TCP begins (RFC 6928)",
-        whole(*holds)
+        printed(*holds)
     )]
     NoWindowHelps {
         /// The name of the limit: C T, or the largest window that overflows nothing.
@@ -73,7 +73,7 @@ pub enum AdviceError {
 }
 
 /// Formats `bytes`, rounded down.
-fn whole(bytes: Bytes) -> String {
+fn printed(bytes: Bytes) -> String {
     if bytes == Bytes::ZERO { "less than 1 B".to_owned() } else { bytes.to_string() }
 }
 

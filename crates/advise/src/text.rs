@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stays_beside_its_unit() {
+    fn a_number_and_its_unit_are_not_separated() {
         // "with 7.5 MB" has 11 characters.
         assert_eq!(wrap("with 7.5 MB of 60 ms", 10, 0), "with\n7.5 MB of\n60 ms\n");
         assert_eq!(wrap("with 7.5 MB of 60 ms", 11, 0), "with 7.5 MB\nof 60 ms\n");

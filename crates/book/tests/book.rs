@@ -3,14 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-type Tested = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+type TestResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
 }
 
 #[test]
-fn the_book_has_no_broken_links() -> Tested {
+fn the_book_has_no_broken_links() -> TestResult {
     let site = tempfile::tempdir()?;
     sweetspot_book::build(&docs(), site.path())?;
     assert!(site.path().join("tutorial.html").exists());
@@ -37,7 +37,7 @@ fn documents(root: &Path, below: &Path) -> std::io::Result<Vec<PathBuf>> {
 }
 
 #[test]
-fn every_document_is_in_the_summary() -> Tested {
+fn every_document_is_in_the_summary() -> TestResult {
     let summary = fs::read_to_string(docs().join("SUMMARY.md"))?;
     let left_out: Vec<_> = documents(&docs(), Path::new(""))?
         .into_iter()
@@ -49,7 +49,7 @@ fn every_document_is_in_the_summary() -> Tested {
 }
 
 #[test]
-fn every_results_page_begins_with_an_abstract() -> Tested {
+fn every_results_page_begins_with_an_abstract() -> TestResult {
     let labels = ["Question", "Method", "Result", "Limitation", "Command"];
     for page in documents(&docs(), Path::new("results"))? {
         let text = fs::read_to_string(docs().join(&page))?;
@@ -80,14 +80,14 @@ fn site(more: &str) -> Result<tempfile::TempDir, std::io::Error> {
 }
 
 #[test]
-fn valid_local_links_and_external_links_are_not_reported() -> Tested {
+fn valid_local_links_and_external_links_are_not_reported() -> TestResult {
     let site = site(r#"<a href="https://example.org/#x"></a><a href="a.html"></a>"#)?;
     assert_eq!(sweetspot_book::broken_links(site.path())?, Vec::<String>::new());
     Ok(())
 }
 
 #[test]
-fn links_to_missing_files_missing_anchors_or_outside_the_site_are_reported() -> Tested {
+fn links_to_missing_files_missing_anchors_or_outside_the_site_are_reported() -> TestResult {
     let site = site(
         r##"<a href="b.html"></a><a href="a.html#two"></a><a href="#top"></a>
         <a href="../../README.md"></a><img src="/in/picture.svg">"##,

@@ -37,9 +37,9 @@ pub fn remove(number: i64) -> Result<SizedSocket, i32> {
     sockets(number)?.remove(&number).ok_or(SWEETSPOT_ERROR_NOT_ATTACHED)
 }
 
-/// Calls `ask` with a socket.
-pub fn with<T>(number: i64, ask: impl FnOnce(&SizedSocket) -> T) -> Result<T, i32> {
-    sockets(number)?.get(&number).map(ask).ok_or(SWEETSPOT_ERROR_NOT_ATTACHED)
+/// Calls `operation` with a socket.
+pub fn with<T>(number: i64, operation: impl FnOnce(&SizedSocket) -> T) -> Result<T, i32> {
+    sockets(number)?.get(&number).map(operation).ok_or(SWEETSPOT_ERROR_NOT_ATTACHED)
 }
 
 fn generation() -> Result<i64, i32> {

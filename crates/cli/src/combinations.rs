@@ -68,11 +68,11 @@ pub fn check(matches: &ArgMatches) -> Result<(), String> {
     for (_, options, condition) in rules {
         for option in options.iter().filter(|option| is_given(given, option)) {
             let why = match condition {
-                With(others) if !others.iter().any(|other| is_there(given, other)) => {
-                    format!("with {}", listed(others))
+                With(required) if !required.iter().any(|other| is_present(given, other)) => {
+                    format!("with {}", listed(required))
                 }
-                Without(others) if others.iter().any(|other| is_there(given, other)) => {
-                    format!("without {}", listed(others))
+                Without(required) if required.iter().any(|other| is_present(given, other)) => {
+                    format!("without {}", listed(required))
                 }
                 If(holds, words) if !holds(given) => (*words).to_owned(),
                 _ => continue,
@@ -89,7 +89,7 @@ fn is_given(matches: &ArgMatches, option: &str) -> bool {
 
 /// Whether the option is set, by the command line or a default. An unset flag has its default value, so flags are checked by
 /// value.
-fn is_there(matches: &ArgMatches, option: &str) -> bool {
+fn is_present(matches: &ArgMatches, option: &str) -> bool {
     match matches.try_get_one::<bool>(option) {
         Ok(flag) => flag.copied().unwrap_or(false),
         Err(_) => matches.contains_id(option),
@@ -121,7 +121,7 @@ fn waits_for_receiver(matches: &ArgMatches) -> bool {
 
 /// Whether an operand of `copy` is on another host. Invalid operands are reported later.
 fn is_remote(matches: &ArgMatches) -> bool {
-    let is_here = |typed: &OsStr| matches!(Operand::parse(typed), Ok(Operand::Here(_)));
+    let is_here = |typed: &OsStr| matches!(Operand::parse(typed), Ok(Operand::Local(_)));
     !typed(matches, "operands").all(is_here)
 }
 

@@ -116,7 +116,7 @@ const RECEIVER_HABITS: [(&[&str], &str); 9] = [
 ];
 
 /// Verbs, an option that they lack, and the hint for it.
-const OTHERS: [(&[&str], &[&str], &str); 9] = [
+const OTHER_VERBS: [(&[&str], &[&str], &str); 9] = [
     (&["serve", "send"], &["-p", "--port"], "--listen ADDR:PORT sets the port"),
     (&["receive"], &["-p", "--port"], "the ticket holds the port"),
     (&["receive"], &["-n", "--dry-run"], "the sender has it: `send --dry-run` to a `serve`"),
@@ -148,7 +148,7 @@ const FOR_ONE_TICKET: &[(&str, &str)] = &[
 /// The line for an option that `typed` has from another program or verb; `None` for any other error.
 pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Option<String> {
     let verb = typed.skip(1).find_map(|word| {
-        let others = OTHERS.iter().flat_map(|(verbs, ..)| *verbs);
+        let others = OTHER_VERBS.iter().flat_map(|(verbs, ..)| *verbs);
         VERBS.iter().chain(others).find(|verb| word == **verb)
     })?;
     let text = |kind| match error.get(kind) {
@@ -158,12 +158,13 @@ pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Optio
     match error.kind() {
         ErrorKind::InvalidSubcommand if *verb == "serve" => {
             let operand = text(ContextKind::InvalidSubcommand)?;
-            let near = match error.get(ContextKind::SuggestedSubcommand) {
-                Some(ContextValue::Strings(near)) => near.first(),
+            let nearest = match error.get(ContextKind::SuggestedSubcommand) {
+                Some(ContextValue::Strings(nearest)) => nearest.first(),
                 _ => None,
             };
-            let near = near.map_or(String::new(), |near| format!(", or `serve {near}`"));
-            Some(format!("serve takes no operand {operand}: write --dir {operand}{near}"))
+            let nearest =
+                nearest.map_or(String::new(), |nearest| format!(", or `serve {nearest}`"));
+            Some(format!("serve takes no operand {operand}: write --dir {operand}{nearest}"))
         }
         ErrorKind::UnknownArgument => {
             let option = text(ContextKind::InvalidArg)?;
@@ -171,7 +172,7 @@ pub fn line(error: &clap::Error, typed: impl Iterator<Item = OsString>) -> Optio
             let receivers =
                 RECEIVER_HABITS.iter().map(|(options, hint)| (RECEIVERS, *options, *hint));
             let (.., hint) = habits
-                .chain(OTHERS)
+                .chain(OTHER_VERBS)
                 .chain(receivers)
                 .find(|(verbs, options, _)| verbs.contains(verb) && options.contains(&option))?;
             Some(format!("{verb} has no {option}: {hint}"))
@@ -258,7 +259,9 @@ mod tests {
         let habits = HABITS.iter().map(|(options, _)| (VERBS, *options));
         let receivers = RECEIVER_HABITS.iter().map(|(options, _)| (RECEIVERS, *options));
         let habits = habits.chain(receivers);
-        for (verbs, options) in habits.chain(OTHERS.map(|(verbs, options, _)| (verbs, options))) {
+        for (verbs, options) in
+            habits.chain(OTHER_VERBS.map(|(verbs, options, _)| (verbs, options)))
+        {
             for option in options {
                 assert!(!verbs.iter().all(|verb| has(verb, option)), "{verbs:?} {option}");
             }

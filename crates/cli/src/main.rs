@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::{
     Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand,
 };
-use option_hints::Asker;
+use option_hints::HintVerb;
 #[cfg(target_os = "linux")]
 use sweetspot_linux::{lifeline, signals};
 use sweetspot_program::{fold_help::with_folded_help, print, usage_error};
@@ -187,21 +187,21 @@ fn is_quiet(matches: &ArgMatches) -> bool {
 impl Verb {
     /// The verb for hints, which name only options of that verb.
     #[cfg(target_os = "linux")]
-    fn asker(&self) -> Asker {
+    fn hint_verb(&self) -> HintVerb {
         match self {
-            Verb::Copy(_) => Asker::Copy,
-            Verb::Send(arguments) if arguments.offers() => Asker::Offer,
-            Verb::Send(_) => Asker::Send,
-            Verb::Receive(_) => Asker::Receive,
-            Verb::Serve(_) => Asker::Serve,
-            Verb::Measure(_) => Asker::Measure,
-            _ => Asker::Other,
+            Verb::Copy(_) => HintVerb::Copy,
+            Verb::Send(arguments) if arguments.offers() => HintVerb::Offer,
+            Verb::Send(_) => HintVerb::Send,
+            Verb::Receive(_) => HintVerb::Receive,
+            Verb::Serve(_) => HintVerb::Serve,
+            Verb::Measure(_) => HintVerb::Measure,
+            _ => HintVerb::Other,
         }
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn asker(&self) -> Asker {
-        Asker::Other
+    fn hint_verb(&self) -> HintVerb {
+        HintVerb::Other
     }
 }
 
@@ -235,11 +235,11 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     signals::prepare();
     if let Some(line) = renamed() {
-        return usage_error::said(&line);
+        return usage_error::reject(&line);
     }
     let program_with_defaults = match settings::with_defaults(program()) {
         Ok(program) => program,
-        Err(error) => return usage_error::said(&error),
+        Err(error) => return usage_error::reject(&error),
     };
     let typed = with_folded_help(program_with_defaults).try_get_matches().and_then(|matches| {
         if is_quiet(&matches) {
@@ -249,17 +249,17 @@ fn main() -> ExitCode {
     });
     let typed = match typed {
         Ok((typed, Ok(()))) => typed,
-        Ok((_, Err(wrong))) => return usage_error::said(&wrong),
+        Ok((_, Err(wrong))) => return usage_error::reject(&wrong),
         Err(error) => {
             let habit = habits::line(&error, std::env::args_os());
             return habit
-                .map_or_else(|| usage_error::answer(&error), |line| usage_error::said(&line));
+                .map_or_else(|| usage_error::answer(&error), |line| usage_error::reject(&line));
         }
     };
     // If this fails, the verb still obeys signals.
     #[cfg(target_os = "linux")]
     let _ = lifeline::hold(typed.verb.is_its_output());
-    let asker = typed.verb.asker();
+    let hint_verb = typed.verb.hint_verb();
     let result = match typed.verb {
         Verb::Copy(arguments) => verbs::copy::run(arguments),
         Verb::Send(arguments) => verbs::send::run(arguments),
@@ -285,7 +285,7 @@ fn main() -> ExitCode {
         Err(error) => usage_error::failed(
             "sweetspot",
             error.as_ref(),
-            &option_hints::of(error.as_ref(), asker),
+            &option_hints::of(error.as_ref(), hint_verb),
         ),
     }
 }

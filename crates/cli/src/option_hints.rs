@@ -8,7 +8,7 @@ use sweetspot_advise::AdviceError;
 
 /// The verb that prints a hint; the hint names no options of other verbs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asker {
+pub enum HintVerb {
     /// `copy`
     Copy,
     /// `send` with a ticket
@@ -27,14 +27,14 @@ pub enum Asker {
     Other,
 }
 
-use Asker as A;
+use HintVerb as A;
 
 /// The verbs that move files.
-const MOVERS: &[Asker] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve, A::Service];
+const FILE_VERBS: &[HintVerb] = &[A::Copy, A::Send, A::Offer, A::Receive, A::Serve, A::Service];
 
 /// Words of an error, the hint, and the verbs that it applies to. A hint that starts with the first of these words replaces them;
 /// other hints follow the line.
-type Hint = (&'static str, &'static str, &'static [Asker]);
+type Hint = (&'static str, &'static str, &'static [HintVerb]);
 
 const HINTS: &[Hint] = &[
     (
@@ -125,7 +125,7 @@ const HINTS: &[Hint] = &[
         &[A::Send, A::Offer, A::Serve, A::Service],
     ),
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
-    ("attributes were left out", "start the receiver with --xattrs", MOVERS),
+    ("attributes were left out", "start the receiver with --xattrs", FILE_VERBS),
     ("give the number of seeds instead", "--seeds N", &[A::Other]),
     (
         "neither JSON nor lines of JSON",
@@ -135,9 +135,9 @@ const HINTS: &[Hint] = &[
     ("JSON that no report shows", "`run --out` and `sweep --out` write such files", &[A::Other]),
 ];
 
-/// `line`, written by a library or a peer, with the hint for `asker` that fixes the error.
-pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
-    let meant = |(words, _, askers): &&Hint| line.contains(words) && askers.contains(&asker);
+/// `line`, written by a library or a peer, with the hint for `hint_verb` that fixes the error.
+pub fn with_options(line: &str, hint_verb: HintVerb) -> Cow<'_, str> {
+    let meant = |(words, _, verbs): &&Hint| line.contains(words) && verbs.contains(&hint_verb);
     match HINTS.iter().find(meant) {
         Some((_, option, _)) if line.contains(option) => Cow::Borrowed(line),
         Some((words, option, _)) if words.split(' ').next() == option.split(' ').next() => {
@@ -148,15 +148,15 @@ pub fn with_options(line: &str, asker: Asker) -> Cow<'_, str> {
     }
 }
 
-/// The text of `error`, with hints for `asker`.
-pub fn of(error: &(dyn Error + 'static), asker: Asker) -> String {
+/// The text of `error`, with hints for `hint_verb`.
+pub fn of(error: &(dyn Error + 'static), hint_verb: HintVerb) -> String {
     let line = error.to_string();
     match error.downcast_ref() {
         // A field of the question has the name of its option.
         Some(AdviceError::Impossible { what, .. }) if !what.contains(' ') => {
             format!("--{}{}", what.replace('_', "-"), &line[what.len()..])
         }
-        _ => with_options(&line, asker).into_owned(),
+        _ => with_options(&line, hint_verb).into_owned(),
     }
 }
 
@@ -171,7 +171,7 @@ mod tests {
         let path = || "a/b".into();
         let source = || std::io::Error::from(std::io::ErrorKind::AddrInUse);
         let in_use = || E::Listen { address: "[::]:1".into(), source: source() };
-        for (error, asker, option) in [
+        for (error, hint_verb, option) in [
             (E::Exists(path()), A::Send, "--force"),
             (E::Exists(path()), A::Receive, "--force"),
             (E::Exists(path()), A::Offer, "`receive --force`"),
@@ -194,11 +194,11 @@ mod tests {
             (E::Expired("192.0.2.1:5".into()), A::Serve, "--lifetime"),
             (E::Taken("192.0.2.1:5".into()), A::Serve, "--once"),
         ] {
-            let line = of(&error, asker);
+            let line = of(&error, hint_verb);
             let fault = error.to_string();
             assert!(line.starts_with(fault.split(';').next().unwrap()), "{line}");
             assert!(line.contains(option), "{line}");
-            assert_eq!(with_options(&line, asker), line, "a hint is given once");
+            assert_eq!(with_options(&line, hint_verb), line, "a hint is given once");
         }
         let expired = E::Expired("192.0.2.1:5".into());
         assert_eq!(of(&expired, A::Receive), expired.to_string(), "an offer has no --lifetime");
@@ -212,9 +212,9 @@ mod tests {
             let verb = program.find_subcommand(verb).unwrap();
             verb.get_arguments().any(|argument| argument.get_long() == Some(option))
         };
-        for (fault, hint, askers) in HINTS {
-            for asker in *askers {
-                let own = match asker {
+        for (fault, hint, verbs) in HINTS {
+            for hint_verb in *verbs {
+                let own = match hint_verb {
                     A::Copy => "copy",
                     A::Send | A::Offer => "send",
                     A::Receive => "receive",
@@ -226,7 +226,7 @@ mod tests {
                     let named = words()
                         .any(|word| program.find_subcommand(word).is_some() && has(word, option));
                     let peers = hint.contains("the receiver");
-                    assert!(has(own, option) || named || peers, "{asker:?}: {fault}: {hint}");
+                    assert!(has(own, option) || named || peers, "{hint_verb:?}: {fault}: {hint}");
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 fn sweetspot(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
@@ -13,24 +13,24 @@ fn sweetspot(line: &str) -> Command {
 
 /// The simulation takes hours: 40 Gbit/s for three minutes, 36 times. The closed form is immediate.
 #[test]
-fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> Tested {
+fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> TestResult {
     let question =
         "advise window --rate 40Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --kernel 6.18";
     let closed = sweetspot(&format!("{question} --verify none")).output()?;
-    let mut asked = sweetspot(&format!("{question} --verify sim"))
+    let mut advise = sweetspot(&format!("{question} --verify sim"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let mut notes = BufReader::new(asked.stderr.take().ok_or("no standard error")?);
+    let mut notes = BufReader::new(advise.stderr.take().ok_or("no standard error")?);
     let mut note = String::new();
     notes.read_line(&mut note)?;
     // (40 - 12) Gbit/s x 40 ms = 140 MB, plus 5 %; 1448 of 1500 B are payload.
     assert!(note.contains("by closed form 141.9 MB, 28 Gbit/s"), "{note}");
-    let interrupt = format!("kill -s INT {}", asked.id());
+    let interrupt = format!("kill -s INT {}", advise.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
     let mut rest = String::new();
     notes.read_to_string(&mut rest)?;
-    let output = asked.wait_with_output()?;
+    let output = advise.wait_with_output()?;
     assert_eq!(output.status.code(), Some(130), "{rest}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&closed.stdout));
     assert!(rest.contains("of 36 simulations; this is the closed form"), "{rest}");
@@ -39,7 +39,7 @@ fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> Tested {
 
 /// Advice simulates no run of the scenario, so a missing duration changes nothing.
 #[test]
-fn a_scenario_needs_no_duration() -> Tested {
+fn a_scenario_needs_no_duration() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("path.toml");
     let advice = |duration: &str| -> Result<String, Box<dyn std::error::Error>> {
@@ -56,7 +56,7 @@ fn a_scenario_needs_no_duration() -> Tested {
 
 /// The advice takes cross traffic only from `--cross`, although @elephants has some of its own.
 #[test]
-fn advice_says_that_it_ignores_the_cross_traffic_of_a_scenario() -> Tested {
+fn advice_says_that_it_ignores_the_cross_traffic_of_a_scenario() -> TestResult {
     for (options, is_said) in
         [("", true), (" -q", true), (" --json", true), (" --cross udp:30% --json", false)]
     {
@@ -79,7 +79,7 @@ fn advice_says_that_it_ignores_the_cross_traffic_of_a_scenario() -> Tested {
 /// 100 Mbit/s x 40 ms is 500 kB. The buffer of a hundred packets of 1000 B adds 100 kB, whatever the MTU. 52 B of headers per
 /// packet are subtracted.
 #[test]
-fn a_buffer_in_packets_uses_the_packet_size_of_the_scenario() -> Tested {
+fn a_buffer_in_packets_uses_the_packet_size_of_the_scenario() -> TestResult {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("packets.toml");
     let path = "rate = \"100Mbit/s\"\nrtt = \"40ms\"\nbuffer = \"100pkt\"\npacket = \"1000B\"\n";
@@ -97,7 +97,7 @@ fn a_buffer_in_packets_uses_the_packet_size_of_the_scenario() -> Tested {
 
 /// 1 Gbit/s x 20 ms are 2.5 MB: 5 % more, 1448 of 1500 B payload.
 #[test]
-fn options_supply_missing_path_parameters() -> Tested {
+fn options_supply_missing_path_parameters() -> TestResult {
     for (path, options) in [
         ("rate=1Gbit/s rtt=20ms", ["--buffer", "1bdp"].as_slice()),
         ("buffer=2.5MB", &["--rate", "1Gbit/s", "--rtt", "20ms"]),
@@ -118,7 +118,7 @@ fn options_supply_missing_path_parameters() -> Tested {
 /// A path by emulate's name, and one that is faster to the user than from there. The windows are rate x RTT and 5 % more, or two packets
 /// if that is more: 40.5 kB of 10 Mbit/s x 30 ms, 39,096 B of them payload.
 #[test]
-fn advice_takes_a_path_by_name_or_parameters_for_either_direction() -> Tested {
+fn advice_takes_a_path_by_name_or_parameters_for_either_direction() -> TestResult {
     let both = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
     let lte = 12_000_000 / 8 * 70 / 1000 * 21 / 20 * 1448 / 1500;
     let cases: [(&str, &[&str], bool, u64); 5] = [
@@ -147,7 +147,7 @@ fn advice_takes_a_path_by_name_or_parameters_for_either_direction() -> Tested {
 /// without headers. The margin is 5 %, or at most half of the buffer's 125 kB: 60,333 B of payload. If packets overtake, the mean
 /// jitter counts instead.
 #[test]
-fn jitter_adds_to_the_rtt_and_ignored_properties_are_named() -> Tested {
+fn jitter_adds_to_the_rtt_and_ignored_properties_are_named() -> TestResult {
     let base = "rate=100Mbit/s rtt=40ms buffer=125kB";
     let cases = [
         ("", 506_800, vec![]),
@@ -160,10 +160,10 @@ fn jitter_adds_to_the_rtt_and_ignored_properties_are_named() -> Tested {
         let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
         let question = ["advise", "window", "--json", "--path", &format!("{base}{more}")];
         let output = run.args(question).output()?;
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(0), "{told}");
-        assert!(notes.iter().all(|note| told.contains(note)), "{told}");
-        assert_eq!(told.is_empty(), notes.is_empty(), "{told}");
+        let notes_text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{notes_text}");
+        assert!(notes.iter().all(|note| notes_text.contains(note)), "{notes_text}");
+        assert_eq!(notes_text.is_empty(), notes.is_empty(), "{notes_text}");
         let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         assert_eq!(advice["recommended_bytes"], window, "{more}");
     }
@@ -171,7 +171,7 @@ fn jitter_adds_to_the_rtt_and_ignored_properties_are_named() -> Tested {
 }
 
 #[test]
-fn a_missing_file_is_reported_without_an_errno() -> Tested {
+fn a_missing_file_is_reported_without_an_errno() -> TestResult {
     for (question, words) in [
         ("advise window --path missing.toml", "missing.toml: No such file or directory; "),
         ("advise host --peer-sysctl missing", "missing: No such file or directory; "),
@@ -194,7 +194,7 @@ fn a_missing_file_is_reported_without_an_errno() -> Tested {
 /// No name has an empty label (RFC 1035), so that nothing is asked for it.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_unresolvable_peer_name_is_not_a_usage_error() -> Tested {
+fn an_unresolvable_peer_name_is_not_a_usage_error() -> TestResult {
     let output = sweetspot("advise host --peer a..b").output()?;
     let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
     assert_eq!(output.status.code(), Some(1), "{notes}");
@@ -203,7 +203,7 @@ fn an_unresolvable_peer_name_is_not_a_usage_error() -> Tested {
 }
 
 #[test]
-fn a_policed_path_is_rejected_and_stdin_may_hold_the_scenario() -> Tested {
+fn a_policed_path_is_rejected_and_stdin_may_hold_the_scenario() -> TestResult {
     let path = "rate=100Mbit/s rtt=40ms buffer=250kB policer=50Mbit/s policer_burst=100kB";
     let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = run.args(["advise", "window", "--path", path]).output()?;
@@ -227,7 +227,7 @@ fn a_policed_path_is_rejected_and_stdin_may_hold_the_scenario() -> Tested {
 /// s to grow back. 36 runs of 120 s (the maximum), each after two such times, have 11.62 billion packets. No machine simulates
 /// them by default, however many cores it has.
 #[test]
-fn a_simulation_that_is_too_large_falls_back_to_the_closed_form() -> Tested {
+fn a_simulation_that_is_too_large_falls_back_to_the_closed_form() -> TestResult {
     let question = "advise window --rate 20Gbit/s --rtt 40ms --buffer 20MB --cross udp:30% --json";
     let closed = sweetspot(&format!("{question} --verify none")).output()?;
     let closed: serde_json::Value = serde_json::from_slice(&closed.stdout)?;
@@ -247,19 +247,19 @@ fn a_simulation_that_is_too_large_falls_back_to_the_closed_form() -> Tested {
 
 /// Sixty runs share one progress display, with a line every ten seconds.
 #[test]
-fn router_simulations_share_one_progress_display_and_too_few_flows_are_named() -> Tested {
+fn router_simulations_share_one_progress_display_and_too_few_flows_are_named() -> TestResult {
     let router =
         "advise router --rate 1Mbit/s --rtt 200ms --input-rate 10Mbit/s --verify sim --explain";
-    let asked = |flows: &str| -> Result<(String, String), Box<dyn std::error::Error>> {
+    let advise = |flows: &str| -> Result<(String, String), Box<dyn std::error::Error>> {
         let output = sweetspot(&format!("{router} --flows {flows} --size-mean 80kB")).output()?;
         let [notes, text] = [output.stderr, output.stdout].map(String::from_utf8);
         Ok((notes?, text?))
     };
-    let (notes, text) = asked("10")?;
+    let (notes, text) = advise("10")?;
     assert!(text.contains("By simulation: 1 Mbit/s"), "{text}");
     assert!(!notes.contains("simulated 1 of"), "{notes}");
     // The result includes the reason to doubt it.
-    let (_, text) = asked("5")?;
+    let (_, text) = advise("5")?;
     let text = text.replace("\n  ", " ");
     assert!(text.contains("5 flows are too few for an average; it takes 8 or more"), "{text}");
     Ok(())
@@ -287,8 +287,7 @@ fn quiet_router_advice_is_short() {
 }
 
 #[test]
-fn conflicting_options_are_rejected_and_a_failed_fit_names_its_remedy() -> Tested
-{
+fn conflicting_options_are_rejected_and_a_failed_fit_names_its_remedy() -> TestResult {
     let directory = tempfile::tempdir()?;
     let [sizes, few] = ["sizes", "few"].map(|name| directory.path().join(name));
     std::fs::write(&sizes, "80kB\n")?;
@@ -312,13 +311,13 @@ fn conflicting_options_are_rejected_and_a_failed_fit_names_its_remedy() -> Teste
 
 /// p = 0.1 / B^0.5: 0.01 with 100 packets. The simulator has other losses.
 #[test]
-fn measurements_decide_unless_a_simulation_is_requested() -> Tested {
+fn measurements_decide_unless_a_simulation_is_requested() -> TestResult {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("measured.csv");
     std::fs::write(&file, "25,2%\n100,1%\n400,0.5%\n1600,0.25%\n")?;
     let question = "advise router --rate 20Mbit/s --rtt 60ms --input-rate 200Mbit/s --fit";
-    let asked = sweetspot(question).arg(&file).output()?;
-    let text = String::from_utf8(asked.stdout)?;
+    let advise = sweetspot(question).arg(&file).output()?;
+    let text = String::from_utf8(advise.stdout)?;
     let fit = "\nfit     loss = a B^-b, a = 0.1, b = 0.5, R^2 = 1.000, 4 measurements\n";
     assert!(text.contains(fit) && text.contains("source  a loss form fitted"), "{text}");
     assert!(!text.contains("simulation"), "{text}");
@@ -330,7 +329,7 @@ fn measurements_decide_unless_a_simulation_is_requested() -> Tested {
 
 /// A packet or socket buffer without a unit is in bytes. A router's buffer may be in packets, so it needs a unit.
 #[test]
-fn a_bare_mtu_is_in_bytes_and_a_bare_buffer_is_rejected() -> Tested {
+fn a_bare_mtu_is_in_bytes_and_a_bare_buffer_is_rejected() -> TestResult {
     let path = "advise window --rate 1Gbit/s --rtt 20ms --kernel 6.18 --json";
     let [bare, unit] = ["9000", "9000B"]
         .map(|mtu| sweetspot(&format!("{path} --mtu {mtu}")).output().map(|output| output.stdout));
@@ -349,19 +348,19 @@ fn a_bare_mtu_is_in_bytes_and_a_bare_buffer_is_rejected() -> Tested {
 }
 
 #[test]
-fn an_option_without_effect_is_named_and_an_impossible_goal_rejected() -> Tested {
+fn an_option_without_effect_is_named_and_an_impossible_goal_rejected() -> TestResult {
     let plain = "advise window --rate 50Mbit/s --rtt 30ms --buffer 100kB --kernel 6.18 --json";
     let closed = sweetspot(plain).output()?;
-    let asked = sweetspot(&format!("{plain} --verify sim")).output()?;
-    let notes = String::from_utf8(asked.stderr)?;
+    let advise = sweetspot(&format!("{plain} --verify sim")).output()?;
+    let notes = String::from_utf8(advise.stderr)?;
     assert!(notes.starts_with("sweetspot: --verify sim has no effect: "), "{notes}");
-    let [mut closed, asked] = [closed.stdout, asked.stdout]
+    let [mut closed, advise] = [closed.stdout, advise.stdout]
         .map(|json| serde_json::from_slice::<serde_json::Value>(&json).unwrap_or_default());
-    assert!(asked["recommended_bytes"].is_u64(), "{asked}");
-    let warnings = asked["warnings"].as_array().ok_or("no warnings")?;
+    assert!(advise["recommended_bytes"].is_u64(), "{advise}");
+    let warnings = advise["warnings"].as_array().ok_or("no warnings")?;
     assert_eq!(format!("sweetspot: {}\n", warnings[0].as_str().unwrap_or_default()), notes);
-    closed["warnings"] = asked["warnings"].clone();
-    assert_eq!(closed, asked);
+    closed["warnings"] = advise["warnings"].clone();
+    assert_eq!(closed, advise);
 
     // 10 flows of 10 GB each, on a link with a BDP of 2.5 MB.
     let lasting = "advise router --rate 100Mbit/s --rtt 200ms --input-rate 1Gbit/s --flows 10 --size-mean 10GB";
@@ -379,7 +378,7 @@ fn an_option_without_effect_is_named_and_an_impossible_goal_rejected() -> Tested
 
 #[cfg(target_os = "linux")]
 #[test]
-fn quiet_host_advice_has_only_labelled_lines() -> Tested {
+fn quiet_host_advice_has_only_labelled_lines() -> TestResult {
     let output = sweetspot("advise host --rate 100Gbit/s --rtt 200ms -q").output()?;
     let text = String::from_utf8(output.stdout)?;
     let is_label = |line: &str| line.len() < 10 || line.as_bytes()[9] == b' ';
@@ -390,11 +389,11 @@ fn quiet_host_advice_has_only_labelled_lines() -> Tested {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn sysctls_are_printed_or_written_to_a_conf_file() -> Tested {
+fn sysctls_are_printed_or_written_to_a_conf_file() -> TestResult {
     let output = sweetspot("advise host --write sysctls").output()?;
-    let told = String::from_utf8(output.stderr)?;
-    assert_eq!(output.status.code(), Some(2), "{told}");
-    assert!(told.contains("write sysctls.conf, or - to print them"), "{told}");
+    let notes_text = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(2), "{notes_text}");
+    assert!(notes_text.contains("write sysctls.conf, or - to print them"), "{notes_text}");
     let both = sweetspot("advise host --write - --json").output()?;
     assert_eq!(both.status.code(), Some(2));
     let printed = sweetspot("advise host --rate 100Gbit/s --rtt 200ms --write -").output()?;
@@ -407,20 +406,20 @@ fn sysctls_are_printed_or_written_to_a_conf_file() -> Tested {
 /// The test does not depend on the host's settings.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_existing_file_is_not_overwritten() -> Tested {
+fn an_existing_file_is_not_overwritten() -> TestResult {
     let directory = tempfile::tempdir()?;
     let (old, new) = (directory.path().join("old.conf"), directory.path().join("new.conf"));
     std::fs::write(&old, "mine")?;
-    let ask = |file: &std::path::Path| {
+    let advise_host = |file: &std::path::Path| {
         sweetspot("advise host --rate 100Gbit/s --rtt 200ms --write").arg(file).output()
     };
-    let (first, second) = (ask(&old)?, ask(&new)?);
+    let (first, second) = (advise_host(&old)?, advise_host(&new)?);
     assert_eq!(std::fs::read(&old)?, b"mine");
-    let [told, notes] = [first.stderr, second.stderr].map(String::from_utf8);
-    let (told, notes) = (told?, notes?);
+    let [notes_text, notes] = [first.stderr, second.stderr].map(String::from_utf8);
+    let (notes_text, notes) = (notes_text?, notes?);
     let is_written = new.exists();
     assert_eq!(notes.contains("was not written"), !is_written, "{notes}");
-    assert_eq!(told.contains("exists and was left unchanged"), is_written, "{told}");
-    assert_eq!(first.status.success(), !is_written, "{told}");
+    assert_eq!(notes_text.contains("exists and was left unchanged"), is_written, "{notes_text}");
+    assert_eq!(first.status.success(), !is_written, "{notes_text}");
     Ok(())
 }

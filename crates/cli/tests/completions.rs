@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Bash's completions at the end of each line in `typed`; a trailing blank means that the last word is
 /// empty.
@@ -38,12 +38,12 @@ offer() {
         .current_dir(empty.path())
         .stdin(Stdio::null())
         .output()?;
-    let said = String::from_utf8(output.stdout)?;
-    Ok(Some(said.lines().map(str::to_owned).collect()))
+    let printed = String::from_utf8(output.stdout)?;
+    Ok(Some(printed.lines().map(str::to_owned).collect()))
 }
 
 #[test]
-fn bash_offers_named_option_values() -> Tested {
+fn bash_offers_named_option_values() -> TestResult {
     let cases = [
         ("sweetspot send --sizing ", "sobas sobas:paper kernel fixed:1MB bdp max"),
         ("sweetspot send --sizing k", "kernel"),
@@ -62,15 +62,15 @@ fn bash_offers_named_option_values() -> Tested {
     ];
     let typed: Vec<&str> = cases.iter().map(|case| case.0).collect();
     let Some(offered) = offered(&typed)? else { return Ok(()) };
-    for ((typed, due), offered) in cases.iter().zip(&offered) {
-        assert_eq!(offered, due, "{typed}");
+    for ((typed, expected), offered) in cases.iter().zip(&offered) {
+        assert_eq!(offered, expected, "{typed}");
     }
     assert_eq!(offered.len(), cases.len());
     Ok(())
 }
 
 #[test]
-fn bash_offers_no_internal_verb() -> Tested {
+fn bash_offers_no_internal_verb() -> TestResult {
     let Some(offered) = offered(&["sweetspot "])? else { return Ok(()) };
     let words: Vec<&str> = offered[0].split(' ').collect();
     assert!(words.contains(&"send") && words.contains(&"--version"), "{words:?}");

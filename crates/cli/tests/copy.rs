@@ -85,8 +85,8 @@ fn a_tree_is_copied_to_a_host_and_back() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let arguments = [tree.to_str().unwrap(), &ssh.far("there"), "--verbose"];
-    let there = succeeded(&ssh.copy("", &arguments));
-    assert!(there.contains("connected to 127.0.0.1"), "{there}");
+    let destination = succeeded(&ssh.copy("", &arguments));
+    assert!(destination.contains("connected to 127.0.0.1"), "{destination}");
     assert_same_tree(&tree, &ssh.path("there/tree"));
     let mode = fs::metadata(ssh.path("there/tree/a/b/two")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
@@ -122,8 +122,8 @@ fn the_far_end_can_connect_to_this_one() {
         (ssh.far("there/tree"), ssh.path("back").display().to_string(), "back"),
     ] {
         let output = ssh.copy("", &[&from, &to, "--via", "reverse", "--verbose"]);
-        let said = succeeded(&output);
-        assert!(said.contains("the far end connected to this one"), "{said}");
+        let message = succeeded(&output);
+        assert!(message.contains("the far end connected to this one"), "{message}");
         assert_same_tree(&tree, &ssh.path(name).join("tree"));
     }
 }
@@ -146,9 +146,9 @@ fn copy_does_not_wait_for_a_far_end_that_exited_after_connecting() {
     command.args(["60", SWEETSPOT, "copy", "--via", "reverse", "--ssh"]);
     command.arg(format!("sh {}", fake.display())).arg(&source).arg("far:there");
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("on far ended with code 3"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("on far ended with code 3"), "{message}");
 }
 
 /// Waits this long.
@@ -214,9 +214,12 @@ fn five_megabytes() -> Vec<u8> {
 fn a_killed_far_end_is_restarted_and_the_copy_completes() {
     let content = five_megabytes();
     let (scratch, output) = stopped_copy(&content, "15min", kill_far_end);
-    let said = succeeded(&output);
-    assert!(said.contains("the program at the far end has ended; restarting ssh in 1 s"), "{said}");
-    assert!(!said.contains("ticket"), "a copy has none: {said}");
+    let message = succeeded(&output);
+    assert!(
+        message.contains("the program at the far end has ended; restarting ssh in 1 s"),
+        "{message}"
+    );
+    assert!(!message.contains("ticket"), "a copy has none: {message}");
     assert!(fs::read(scratch.path().join("there/source")).unwrap() == content);
 }
 
@@ -227,12 +230,12 @@ fn a_copy_that_gives_up_names_the_cause_and_the_kept_data() {
         fs::write(scratch.join("ssh"), "exit 255\n").unwrap();
         kill_far_end(scratch);
     });
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let last = said.lines().last().unwrap();
-    assert!(last.contains("ssh could not connect to far"), "{said}");
-    assert!(last.contains("gave up 5 s after the last data, with "), "{said}");
-    assert!(last.contains("received and kept") && !said.contains("ticket"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    let last = message.lines().last().unwrap();
+    assert!(last.contains("ssh could not connect to far"), "{message}");
+    assert!(last.contains("gave up 5 s after the last data, with "), "{message}");
+    assert!(last.contains("received and kept") && !message.contains("ticket"), "{message}");
 }
 
 /// In place of a firewall: routes that block the far end's port.
@@ -243,25 +246,25 @@ fn a_copy_can_use_ssh_and_a_closed_port_triggers_another_route() {
     let Some(ssh) = Ssh::new() else { return };
     let tree = ssh.tree();
     let output = ssh.copy("", &[tree.to_str().unwrap(), &ssh.far("there"), "--via", "ssh"]);
-    let said = succeeded(&output);
-    assert!(said.contains("data goes through ssh, as requested"), "{said}");
-    assert!(!said.contains("no connection"), "none was tried: {said}");
+    let message = succeeded(&output);
+    assert!(message.contains("data goes through ssh, as requested"), "{message}");
+    assert!(!message.contains("no connection"), "none was tried: {message}");
     assert_same_tree(&tree, &ssh.path("there/tree"));
     let back = ssh.path("back").display().to_string();
     succeeded(&ssh.copy("", &[&ssh.far("there/tree"), &back, "--via", "ssh"]));
     assert_same_tree(&tree, &ssh.path("back/tree"));
     // If the far end's port is closed, another route is tried; a direct connection only (--via direct) fails with an error.
     let closed = [tree.to_str().unwrap(), &ssh.far("next"), "--port", "2300", "--verbose"];
-    let said = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
-    assert!(said.contains("the far end connected to this one"), "{said}");
+    let message = succeeded(&ssh.copy(PORT_IS_CLOSED, &closed));
+    assert!(message.contains("the far end connected to this one"), "{message}");
     assert_same_tree(&tree, &ssh.path("next/tree"));
     let blocked = ssh.copy(
         PORT_IS_CLOSED,
         &[tree.to_str().unwrap(), &ssh.far("blocked"), "--via", "direct", "--port", "2300"],
     );
     assert!(!blocked.status.success());
-    let said = String::from_utf8_lossy(&blocked.stderr);
-    assert!(said.contains("firewall"), "{said}");
+    let message = String::from_utf8_lossy(&blocked.stderr);
+    assert!(message.contains("firewall"), "{message}");
 }
 
 #[test]
@@ -276,8 +279,9 @@ fn each_error_of_the_far_end_takes_one_line() {
         assert_eq!(stderr.lines().filter(says).count(), 1, "{words:?}: {stderr}");
     };
     let failed = |output: Output, words: &[&str]| ended(output, 1, words);
-    let there = ssh.far("there");
-    let missing = ["--remote-program", "no-such-program", source, &there, "--retry-for", "1ms"];
+    let destination = ssh.far("there");
+    let missing =
+        ["--remote-program", "no-such-program", source, &destination, "--retry-for", "1ms"];
     failed(ssh.copy("", &missing), &["no no-such-program on far", "--remote-program"]);
     failed(
         copy_here(&["--ssh", "/no/such/ssh -v", source, "far:x"]),
@@ -291,8 +295,8 @@ fn each_error_of_the_far_end_takes_one_line() {
     let nothing = ssh.far("nothing");
     let here = ssh.path("here").display().to_string();
     failed(ssh.copy("", &[&nothing, &here, "--retry-for", "1ms"]), &["nothing", "No such file"]);
-    failed(ssh.copy("", &["/no/such/source", &there]), &["/no/such/source", "No such file"]);
-    ended(ssh.copy("", &["other:x", &there]), 2, &["source and destination are both remote"]);
+    failed(ssh.copy("", &["/no/such/source", &destination]), &["/no/such/source", "No such file"]);
+    ended(ssh.copy("", &["other:x", &destination]), 2, &["source and destination are both remote"]);
     ended(ssh.copy("", &["far:x", source, "."]), 2, &["on several hosts"]);
 }
 
@@ -321,8 +325,8 @@ fn a_dry_run_writes_nothing() {
     fs::create_dir(ssh.path("there")).unwrap();
     let output = ssh.copy("", &["-n", tree.to_str().unwrap(), &ssh.far("there")]);
     succeeded(&output);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("would copy") && said.contains("two"), "{said}");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(message.contains("would copy") && message.contains("two"), "{message}");
     assert_eq!(fs::read_dir(ssh.path("there")).unwrap().count(), 0);
 }
 
@@ -413,14 +417,14 @@ fn delete_removes_extra_entries_only_inside_copied_directories() {
     let before = names_below(&target);
     let rehearsed = copy_here(&["-n", "--delete", from, to]);
     succeeded(&rehearsed);
-    let said = String::from_utf8_lossy(&rehearsed.stdout);
+    let message = String::from_utf8_lossy(&rehearsed.stdout);
     for name in ["source/a/extra", "source/old/", "source/old/deep/f", "source/link"] {
-        assert!(said.contains(&format!("would delete {name}\n")), "{name}: {said}");
+        assert!(message.contains(&format!("would delete {name}\n")), "{name}: {message}");
     }
-    assert!(!said.contains("would delete other"), "{said}");
+    assert!(!message.contains("would delete other"), "{message}");
     assert_eq!(names_below(&target), before, "a dry run deletes nothing");
-    let said = succeeded(&copy_here(&["--delete", "--exclude", "*.log", from, to]));
-    assert!(said.contains("5 deleted"), "{said}");
+    let message = succeeded(&copy_here(&["--delete", "--exclude", "*.log", from, to]));
+    assert!(message.contains("5 deleted"), "{message}");
     let left = ["other", "source/", "source/a/", "source/a/kept", "source/o.log"];
     assert_eq!(names_below(&target), left, "excluded names stay, and names beside the source");
     assert_eq!(fs::read(scratch.path().join("beside/safe")).unwrap(), b"safe");
@@ -437,9 +441,12 @@ fn nothing_is_deleted_if_any_source_could_not_be_copied() {
     let before = names_below(&target);
     let [source, socket, to] = [&source, &socket, &target].map(|path| path.to_str().unwrap());
     let output = copy_here(&["--delete", source, socket, to]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(23), "{said}");
-    assert!(said.contains("nothing was deleted, because the sender left out some files"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(23), "{message}");
+    assert!(
+        message.contains("nothing was deleted, because the sender left out some files"),
+        "{message}"
+    );
     assert_eq!(names_below(&target), before);
     for other in ["--keep-existing", "--files-from=list"] {
         let output = copy_here(&["--delete", other, "a", "b"]);
@@ -455,8 +462,8 @@ fn delete_works_in_both_directions() {
     succeeded(&ssh.copy("", &[&contents, &ssh.far("there")]));
     fs::write(ssh.path("there/a/extra"), "x").unwrap();
     let again = ssh.copy("", &["--delete", "--verbose", &contents, &ssh.far("there")]);
-    let said = succeeded(&again);
-    assert!(said.contains("deleted a/extra") && said.contains("1 deleted"), "{said}");
+    let message = succeeded(&again);
+    assert!(message.contains("deleted a/extra") && message.contains("1 deleted"), "{message}");
     assert_same_tree(&tree, &ssh.path("there"));
     fs::write(tree.join("more"), "x").unwrap();
     let back = ssh.copy("", &["--delete", &ssh.far("there/"), &contents]);
@@ -546,8 +553,9 @@ fn only_compressible_data_is_compressed_on_a_slow_path() {
         .unwrap();
     fs::write(&noise, &bytes).unwrap();
     let copy = |from: &Path, more: &[&str]| -> serde_json::Value {
-        let there = ssh.far("there");
-        let arguments = [&[from.to_str().unwrap(), &there, "--json", "--checksum"], more].concat();
+        let destination = ssh.far("there");
+        let arguments =
+            [&[from.to_str().unwrap(), &destination, "--json", "--checksum"], more].concat();
         let output = ssh.copy(SLOW, &arguments);
         succeeded(&output);
         assert_eq!(fs::read(from).unwrap(), fs::read(ssh.path("there")).unwrap());

@@ -79,18 +79,18 @@ fn neither_a_file_nor_a_link_replaces_a_pipe_socket_or_device() {
     let (dir, source) = (scratch.path(), scratch.path().join("src"));
     symlink("f", source.join("link")).unwrap();
     fs::hard_link(source.join("whole"), source.join("whole-too")).unwrap();
-    let there = dir.join("there/src");
-    fs::create_dir_all(&there).unwrap();
+    let destination = dir.join("there/src");
+    fs::create_dir_all(&destination).unwrap();
     let names = ["f", "link", "whole-too"];
-    names.iter().for_each(|name| mkfifo(&there.join(name)));
-    let said = ["src/f is a pipe", "src/link is a pipe", "src/whole-too is a pipe"];
+    names.iter().for_each(|name| mkfifo(&destination.join(name)));
+    let message = ["src/f is a pipe", "src/link is a pipe", "src/whole-too is a pipe"];
     let ended = copy(dir, &["src", "there"]);
-    ended.ends(23, &said);
+    ended.ends(23, &message);
     assert!(!ended.stderr.contains("more"), "{ended:?}");
-    assert_eq!(read(there.join("whole")), "2");
+    assert_eq!(read(destination.join("whole")), "2");
     copy(dir, &["-n", "src/f", "there/src"]).ends(1, &["f is a pipe and was left unchanged"]);
     for name in names {
-        assert!(there.join(name).symlink_metadata().unwrap().file_type().is_fifo(), "{name}");
+        assert!(destination.join(name).symlink_metadata().unwrap().file_type().is_fifo(), "{name}");
     }
     // Both as DESTINATION and through a link, such as /dev/stdout.
     let socket = UnixListener::bind(dir.join("socket")).unwrap();
@@ -123,8 +123,11 @@ fn a_copy_that_fails_entirely_names_each_failure() {
     }
     let ended = copy(dir, &["--json", "src/", "there"]);
     ended.ends(1, &["nothing was transferred: 3 failed"]);
-    let told: serde_json::Value = serde_json::from_str(ended.stdout.trim()).unwrap();
-    assert_eq!((told["failed"].as_u64(), told["failures"].as_array().unwrap().len()), (Some(3), 3));
+    let summary: serde_json::Value = serde_json::from_str(ended.stdout.trim()).unwrap();
+    assert_eq!(
+        (summary["failed"].as_u64(), summary["failures"].as_array().unwrap().len()),
+        (Some(3), 3)
+    );
     for name in ["a", "b", "c"] {
         let named = |line: &&str| line.starts_with(&format!("sweetspot: there/{name}"));
         assert_eq!(ended.stderr.lines().filter(named).count(), 1, "{name} in {ended:?}");
@@ -153,20 +156,23 @@ fn a_dry_run_skips_a_pipe_and_lists_the_rest() {
 #[test]
 fn pipes_and_sockets_in_a_tree_are_skipped_without_blocking_delete() {
     let scratch = source(&[("f", "1")]);
-    let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
+    let (dir, destination) = (scratch.path(), scratch.path().join("there/src"));
     ["a", "b", "c"].iter().for_each(|name| mkfifo(&dir.join("src").join(name)));
     let socket = UnixListener::bind(dir.join("src/s")).unwrap();
-    write(&there, &[("a", "kept"), ("old", "2")]);
-    write(&there.join("b"), &[("kept", "3")]);
+    write(&destination, &[("a", "kept"), ("old", "2")]);
+    write(&destination.join("b"), &[("kept", "3")]);
     let arguments = ["--delete", "src", "there"];
     let skipped = "skipped pipes, sockets and devices: src/a, src/b, src/c and 1 more";
     let dry = copy(dir, &[&["-n"][..], &arguments].concat());
     dry.ends(0, &[skipped]);
     assert_eq!(dry.stdout, "would copy src/f (1 B)\nwould delete src/old\n");
     copy(dir, &arguments).ends(0, &[skipped, "1 deleted"]);
-    assert_eq!((read(there.join("a")), read(there.join("b/kept"))), ("kept".into(), "3".into()));
-    assert_eq!(read(there.join("f")), "1");
-    assert!(!there.join("old").exists());
+    assert_eq!(
+        (read(destination.join("a")), read(destination.join("b/kept"))),
+        ("kept".into(), "3".into())
+    );
+    assert_eq!(read(destination.join("f")), "1");
+    assert!(!destination.join("old").exists());
     copy(dir, &arguments).ends(0, &["nothing to send; the receiver is up to date", skipped]);
     let quiet = copy(dir, &["-q", "src", "there"]);
     assert!(quiet.code == Some(0) && quiet.stderr.is_empty(), "{quiet:?}");
@@ -191,31 +197,31 @@ fn an_error_names_the_directory_in_the_place_of_a_copy() {
 #[test]
 fn a_checksum_dry_run_lists_files_whose_contents_differ() {
     let scratch = source(&[("f", "BBB"), ("longer", "1234"), ("same", "x")]);
-    let there = scratch.path().join("there/src");
-    write(&there, &[("f", "AAA"), ("longer", "1"), ("same", "x")]);
+    let destination = scratch.path().join("there/src");
+    write(&destination, &[("f", "AAA"), ("longer", "1"), ("same", "x")]);
     let dry = copy(scratch.path(), &["-n", "--checksum", "src", "there"]);
     dry.ends(0, &["dry run, would write 2 files (7 B)"]);
     let mut lines: Vec<_> = dry.stdout.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["would copy src/f (3 B)", "would copy src/longer (4 B)"]);
     let json = copy(scratch.path(), &["-n", "--checksum", "--json", "src", "there"]);
-    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
     let counts = serde_json::json!({ "written": 0, "unchanged": 1, "updated": 0, "failed": 0, "deleted": 0 });
-    assert_eq!((&told["files"], &told["dry_run"]), (&counts, &true.into()), "{told}");
-    assert_eq!(told["would_move"].as_array().map(Vec::len), Some(2), "{told}");
-    let changes = told["would_change"].as_array().unwrap();
+    assert_eq!((&summary["files"], &summary["dry_run"]), (&counts, &true.into()), "{summary}");
+    assert_eq!(summary["would_move"].as_array().map(Vec::len), Some(2), "{summary}");
+    let changes = summary["would_change"].as_array().unwrap();
     let change = |path: &str| changes.iter().find(|change| change["path"] == path).unwrap();
     for (path, bytes) in [("src/f", 3), ("src/longer", 4)] {
         let expected = serde_json::json!({ "path": path, "kind": "file", "bytes": bytes });
-        assert_eq!(change(path), &expected, "{told}");
+        assert_eq!(change(path), &expected, "{summary}");
     }
-    assert_eq!(changes.len(), 2, "{told}");
+    assert_eq!(changes.len(), 2, "{summary}");
     // f has 3 B, and longer has 4 B.
     let would = serde_json::json!({
         "write": 2, "files": 2, "directories": 0, "links": 0, "update": 0, "delete": 0, "bytes": 7
     });
-    assert_eq!(told["would"], would, "{told}");
-    assert_eq!(read(there.join("f")), "AAA");
+    assert_eq!(summary["would"], would, "{summary}");
+    assert_eq!(read(destination.join("f")), "AAA");
 }
 
 #[test]
@@ -247,28 +253,31 @@ fn a_dry_run_neither_deletes_nor_claims_to_have_deleted() {
     assert_eq!(dry.stdout, "would delete old\n");
     assert!(!dry.stderr.contains("1 deleted"), "{dry:?}");
     let json = copy(scratch.path(), &["-n", "--delete", "--json", "src/", "there/"]);
-    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!((&told["files"]["deleted"], &told["deleted"][0]), (&0.into(), &"old".into()));
+    let summary: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!((&summary["files"]["deleted"], &summary["deleted"][0]), (&0.into(), &"old".into()));
     assert_eq!(read(scratch.path().join("there/old")), "1");
 }
 
 #[test]
 fn keeping_existing_files_is_not_a_failure() {
     let scratch = source(&[("f", "new"), ("g", "2"), ("pipe", "3")]);
-    let (dir, there) = (scratch.path(), scratch.path().join("there/src"));
+    let (dir, destination) = (scratch.path(), scratch.path().join("there/src"));
     symlink("f", dir.join("src/link")).unwrap();
     fs::hard_link(dir.join("src/g"), dir.join("src/name")).unwrap();
-    write(&there, &[("f", "old"), ("name", "mine")]);
-    symlink("elsewhere", there.join("link")).unwrap();
-    mkfifo(&there.join("pipe"));
+    write(&destination, &[("f", "old"), ("name", "mine")]);
+    symlink("elsewhere", destination.join("link")).unwrap();
+    mkfifo(&destination.join("pipe"));
     let dry = copy(dir, &["-n", "--keep-existing", "src", "there"]);
     dry.ends(0, &["dry run"]);
     assert_eq!(dry.stdout, "would copy src/g (1 B)\n");
     copy(dir, &["--keep-existing", "src", "there"]).ends(0, &["src: 1 file, 4 left alone"]);
     copy(dir, &["--keep-existing", "src", "there"]).ends(0, &["left alone"]);
-    assert_eq!((read(there.join("f")), read(there.join("g"))), ("old".into(), "2".into()));
-    assert_eq!(read(there.join("name")), "mine");
-    assert_eq!(fs::read_link(there.join("link")).unwrap(), Path::new("elsewhere"));
+    assert_eq!(
+        (read(destination.join("f")), read(destination.join("g"))),
+        ("old".into(), "2".into())
+    );
+    assert_eq!(read(destination.join("name")), "mine");
+    assert_eq!(fs::read_link(destination.join("link")).unwrap(), Path::new("elsewhere"));
 }
 
 #[test]
@@ -370,8 +379,8 @@ fn sources_with_the_same_name_do_not_overwrite_each_other() {
     for _ in 0..2 {
         let left_out = "more/src/f: another source has this name; it was left out";
         copy(dir, &["src/", "more/src/", "there"]).ends(23, &[left_out]);
-        let there = ["f", "g"].map(|name| read(dir.join("there").join(name)));
-        assert_eq!(there, ["1", "3"]);
+        let destination = ["f", "g"].map(|name| read(dir.join("there").join(name)));
+        assert_eq!(destination, ["1", "3"]);
     }
 }
 
@@ -388,14 +397,14 @@ fn an_interrupted_copy_says_that_its_data_is_kept() {
     command.arg("copy").args(["--bwlimit", "1Mbit/s", "--no-compress"]).args([&source, &target]);
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    let mut said = String::new();
+    let mut message = String::new();
     // This line shows that the transfer has begun.
-    stderr.read_line(&mut said).unwrap();
+    stderr.read_line(&mut message).unwrap();
     Signal::INTERRUPT.send(child.id());
-    stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INTERRUPT.number()), "{said}");
+    stderr.read_to_string(&mut message).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::INTERRUPT.number()), "{message}");
     let words = "interrupted; received data is kept, and the same command transfers the rest";
-    assert!(said.contains(words), "{said}");
+    assert!(message.contains(words), "{message}");
 }
 
 /// Waits this long.
@@ -544,9 +553,10 @@ fn a_dry_run_lists_links_and_new_directories() {
     };
     let all = ["empty (directory)", "hard (hard link)", "soft (symbolic link)"];
     assert_eq!(dry(&[]), lines(&all));
-    let told: serde_json::Value = serde_json::from_str(&dry(&["--json"])).unwrap();
-    let counted = ["write", "files", "directories", "links"].map(|member| &told["would"][member]);
-    assert_eq!(counted, [3, 0, 1, 2], "{told}");
+    let summary: serde_json::Value = serde_json::from_str(&dry(&["--json"])).unwrap();
+    let counted =
+        ["write", "files", "directories", "links"].map(|member| &summary["would"][member]);
+    assert_eq!(counted, [3, 0, 1, 2], "{summary}");
     assert_eq!(names(&dir.join("there")), ["f"]);
     copy(dir, &arguments).ends(0, &[]);
     assert_eq!(dry(&[]), "", "all of it is there");
@@ -569,10 +579,10 @@ fn a_growing_file_arrives_with_a_length_that_it_once_had() {
     fs::write(&paths[0], line.repeat(100)).unwrap();
     fs::write(&paths[1], line.repeat(30_000)).unwrap();
     let lengths = [100, 30_000].map(|lines| lines * line.len());
-    let over = std::sync::atomic::AtomicBool::new(false);
+    let finished = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+            while !finished.load(std::sync::atomic::Ordering::Relaxed) {
                 for path in &paths {
                     let mut log = fs::File::options().append(true).open(path).unwrap();
                     std::io::Write::write_all(&mut log, line.as_bytes()).unwrap();
@@ -581,12 +591,12 @@ fn a_growing_file_arrives_with_a_length_that_it_once_had() {
             }
         });
         let copied = copy(dir, &["src", "there"]);
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        finished.store(true, std::sync::atomic::Ordering::Relaxed);
         copied.ends(0, &["src/long grew during the transfer"]);
     });
     for (path, length) in paths.iter().zip(lengths) {
-        let there = dir.join("there").join(path.strip_prefix(dir).unwrap());
-        let (arrived, now) = (fs::read(there).unwrap(), fs::read(path).unwrap());
+        let destination = dir.join("there").join(path.strip_prefix(dir).unwrap());
+        let (arrived, now) = (fs::read(destination).unwrap(), fs::read(path).unwrap());
         assert!(arrived.len() >= length && now.starts_with(&arrived), "{}", path.display());
         assert_eq!(arrived.len() % line.len(), 0, "no write arrives in part");
     }
@@ -629,10 +639,10 @@ fn a_copy_fails_if_its_result_cannot_be_written_to_stdout() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     command.args(["copy", "--json", "src", "there"]).current_dir(scratch.path()).stdout(full);
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("cannot write to standard output"), "{said}");
-    assert!(!said.contains("os error"), "{said}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.contains("cannot write to standard output"), "{message}");
+    assert!(!message.contains("os error"), "{message}");
     assert_eq!(read(scratch.path().join("there/src/f")), "1");
 }
 
@@ -650,8 +660,8 @@ fn special_mode_bits_are_dropped_and_counted() {
     let mode = |name| fs::metadata(scratch.path().join(name)).unwrap().permissions().mode();
     assert_eq!(mode("there/src/tool") & 0o7000, 0);
     let json = copy(scratch.path(), &["--json", "src", "there"]);
-    let told: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
-    assert_eq!(told["special_bits_dropped"], 2, "{told}");
+    let summary: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(summary["special_bits_dropped"], 2, "{summary}");
     let quiet = copy(scratch.path(), &["-q", "src", "there"]);
     assert!(!quiet.stderr.contains("sticky"), "{quiet:?}");
 }

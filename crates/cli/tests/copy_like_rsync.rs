@@ -15,7 +15,7 @@ fn rsync(directory: &Path, arguments: &[&str]) -> Option<Output> {
     Command::new("rsync").arg("-a").args(arguments).current_dir(directory).output().ok()
 }
 
-fn said(output: &Output) -> String {
+fn message(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
@@ -120,7 +120,7 @@ fn exclude_also_applies_to_sources_and_listed_names() {
     assert!(copy(dir, &["--exclude", "*.o", "a.o", "b.c", "there"]).status.success());
     assert_eq!(below(&dir.join("there")), ["b.c"]);
     let nothing = copy(dir, &["--exclude", "*.o", "a.o", "elsewhere"]);
-    assert!(said(&nothing).contains("every source is excluded"), "{nothing:?}");
+    assert!(message(&nothing).contains("every source is excluded"), "{nothing:?}");
     fs::write(dir.join("list"), "x/a.o\nx/b.c\ncache/1\n").unwrap();
     let listed =
         ["--exclude", "*.o", "--exclude", "cache/", "--files-from", "list", "top/", "listed"];
@@ -140,10 +140,10 @@ fn delete_keeps_excluded_entries_and_their_directories() {
     let mut listed: Vec<String> =
         String::from_utf8(dry.stdout).unwrap().lines().map(str::to_owned).collect();
     listed.sort();
-    let gone = ["gone/", "gone/y", "old/deep/x"];
-    assert_eq!(listed, gone.map(|name| format!("would delete {name}")));
+    let deleted = ["gone/", "gone/y", "old/deep/x"];
+    assert_eq!(listed, deleted.map(|name| format!("would delete {name}")));
     let real = copy(dir, &arguments);
-    assert!(said(&real).contains("3 deleted"), "{real:?}");
+    assert!(message(&real).contains("3 deleted"), "{real:?}");
     assert_eq!(
         below(&dir.join("there")),
         ["cache/", "cache/z", "old/", "old/deep/", "old/deep/keep.log"]
@@ -174,7 +174,7 @@ fn copy_replaces_the_same_entries_as_rsync() {
     let copied = copy(dir, &["source/", "ours"]);
     assert_eq!(copied.status.code(), Some(23), "{copied:?}");
     let named = "file-for-full is a directory and was left unchanged; remove it, or choose another";
-    assert!(said(&copied).contains(named), "{copied:?}");
+    assert!(message(&copied).contains(named), "{copied:?}");
     assert_eq!(below(&dir.join("outside")), ["safe"]);
     let expected = [
         "directory-for-file/",
@@ -205,7 +205,7 @@ fn a_symbolic_link_as_destination_is_not_replaced() {
         let refused = copy(dir, options);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         assert!(
-            said(&refused).contains("link is a symbolic link and was left unchanged"),
+            message(&refused).contains("link is a symbolic link and was left unchanged"),
             "{refused:?}"
         );
     }
@@ -229,7 +229,7 @@ fn a_usage_error_exits_with_2_before_anything_is_written() {
     ] {
         let refused = copy(dir, arguments);
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-        assert!(said(&refused).contains(words), "{refused:?}");
+        assert!(message(&refused).contains(words), "{refused:?}");
     }
     assert_eq!(below(dir), ["file"]);
 }
@@ -268,7 +268,7 @@ fn a_missing_source_blocks_deletion_but_no_other_source() {
     for (options, target) in [(&[][..], "there"), (&["--delete"], "there"), (&["-n"], "empty")] {
         let copied = copy(dir, &[options, &["missing", "src", "b", target]].concat());
         assert_eq!(copied.status.code(), Some(23), "{copied:?}");
-        let stderr = said(&copied);
+        let stderr = message(&copied);
         assert!(stderr.contains("missing: No such file or directory"), "{stderr}");
         let undeleted = stderr.contains("nothing was deleted, because the sender left out");
         assert_eq!(undeleted, options == ["--delete"], "{stderr}");
@@ -286,10 +286,13 @@ fn an_error_names_each_source_if_all_are_missing() {
         let arguments = [options, &["--json", "gone", "lost", "there"]].concat();
         let copied = copy(scratch.path(), &arguments);
         assert_eq!(copied.status.code(), Some(1), "{copied:?}");
-        let told: serde_json::Value = serde_json::from_slice(&copied.stdout).unwrap();
-        assert_eq!((&told["failed"], told["failures"].as_array().unwrap().len()), (&2.into(), 2));
+        let summary: serde_json::Value = serde_json::from_slice(&copied.stdout).unwrap();
+        assert_eq!(
+            (&summary["failed"], summary["failures"].as_array().unwrap().len()),
+            (&2.into(), 2)
+        );
         for name in ["gone", "lost"] {
-            assert!(said(&copied).contains(&format!("{name}: No such file")), "{copied:?}");
+            assert!(message(&copied).contains(&format!("{name}: No such file")), "{copied:?}");
         }
         assert!(!scratch.path().join("there").exists());
     }
@@ -307,7 +310,7 @@ fn a_dry_run_rejects_a_hard_link_as_the_real_run_does() {
         let copied = copy(dir, &[options, &["src", "there"]].concat());
         assert_eq!(copied.status.code(), Some(23), "{copied:?}");
         let why = "src/b: a hard link to a file that did not arrive; send it by itself";
-        assert!(said(&copied).contains(why), "{copied:?}");
+        assert!(message(&copied).contains(why), "{copied:?}");
     }
 }
 
@@ -321,7 +324,7 @@ fn a_verbose_copy_lists_each_file_that_it_writes() {
     let named = |options: &[&str]| {
         let copied = copy(dir, &[options, &["src", "there"]].concat());
         assert!(copied.status.success(), "{copied:?}");
-        let stderr = said(&copied);
+        let stderr = message(&copied);
         ["src/a/bc (8 B)", "src/d/e (7 B)", "src/empty (0 B)"].map(|line| stderr.contains(line))
     };
     assert_eq!(named(&["-v", "-n"]), [false; 3]);

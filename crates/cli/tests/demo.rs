@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-type Tested = Result<(), Box<dyn Error>>;
+type TestResult = Result<(), Box<dyn Error>>;
 
 const PATH: &str = "rate=100Mbit/s rtt=10ms buffer=125kB";
 
@@ -38,7 +38,7 @@ fn is_empty(dir: &Path) -> std::io::Result<bool> {
 }
 
 #[test]
-fn every_variant_transfers_the_whole_file_and_leaves_no_temporary_files() -> Tested {
+fn every_variant_transfers_the_whole_file_and_leaves_no_temporary_files() -> TestResult {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "3MB", "--sizing", "kernel,bdp,sobas:paper,sobas", "--json", "-q"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -66,7 +66,7 @@ fn every_variant_transfers_the_whole_file_and_leaves_no_temporary_files() -> Tes
 }
 
 #[test]
-fn a_variant_that_cannot_run_is_reported_with_a_remedy() -> Tested {
+fn a_variant_that_cannot_run_is_reported_with_a_remedy() -> TestResult {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "200kB", "--sizing", "kernel+nosuch,kernel+cubic"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
@@ -90,7 +90,7 @@ fn a_variant_that_cannot_run_is_reported_with_a_remedy() -> Tested {
 }
 
 #[test]
-fn a_size_larger_than_the_disk_is_rejected_before_writing() -> Tested {
+fn a_size_larger_than_the_disk_is_rejected_before_writing() -> TestResult {
     let dir = tempfile::tempdir()?;
     // No file system has room for an exabyte.
     let Some(output) = run(dir.path(), &["--size", "1000000TB"])? else { return Ok(()) };
@@ -102,7 +102,7 @@ fn a_size_larger_than_the_disk_is_rejected_before_writing() -> Tested {
 }
 
 #[test]
-fn the_next_demo_removes_the_files_of_a_killed_one() -> Tested {
+fn the_next_demo_removes_the_files_of_a_killed_one() -> TestResult {
     let dir = tempfile::tempdir()?;
     let left = dir.path().join("tmp/sweetspot-demo-killed");
     fs::create_dir_all(&left)?;
@@ -116,7 +116,7 @@ fn the_next_demo_removes_the_files_of_a_killed_one() -> Tested {
 }
 
 #[test]
-fn nothing_is_measured_if_the_results_cannot_be_saved() -> Tested {
+fn nothing_is_measured_if_the_results_cannot_be_saved() -> TestResult {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("out"), "a file where the directory would be")?;
     let Some(output) = run(dir.path(), &[])? else { return Ok(()) };
@@ -128,7 +128,7 @@ fn nothing_is_measured_if_the_results_cannot_be_saved() -> Tested {
 }
 
 #[test]
-fn an_interrupted_demo_leaves_no_temporary_files() -> Tested {
+fn an_interrupted_demo_leaves_no_temporary_files() -> TestResult {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
     // At this rate, the transfer takes minutes, so it is still running when the signal arrives.
@@ -165,7 +165,7 @@ fn an_interrupted_demo_leaves_no_temporary_files() -> Tested {
 }
 
 #[test]
-fn an_interrupted_demo_keeps_the_completed_variants() -> Tested {
+fn an_interrupted_demo_keeps_the_completed_variants() -> TestResult {
     if sweetspot_testing::is_ignored(2) {
         sweetspot_testing::skipped("SIGINT is ignored here");
         return Ok(());
@@ -207,14 +207,17 @@ fn an_interrupted_demo_keeps_the_completed_variants() -> Tested {
 
 /// Slow start moves up to 500 kB: twice the sum of the path's 125 kB and the buffer's 125 kB.
 #[test]
-fn warnings_about_a_small_size_and_an_unusable_variant_come_first() -> Tested {
+fn warnings_about_a_small_size_and_an_unusable_variant_come_first() -> TestResult {
     let dir = tempfile::tempdir()?;
     let chosen = ["--size", "200kB", "--sizing", "kernel,kernel+nosuch"];
     let Some(output) = run(dir.path(), &chosen)? else { return Ok(()) };
-    let said = String::from_utf8_lossy(&output.stderr);
-    let early = said.split("1/2 ").next().unwrap_or_default();
-    assert!(early.contains("slow start alone may move 500 kB on this path"), "{said}");
-    assert!(early.contains("kernel+nosuch cannot run: congestion control nosuch is not"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    let early = printed.split("1/2 ").next().unwrap_or_default();
+    assert!(early.contains("slow start alone may move 500 kB on this path"), "{printed}");
+    assert!(
+        early.contains("kernel+nosuch cannot run: congestion control nosuch is not"),
+        "{printed}"
+    );
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.lines().all(|line| line.chars().count() <= 80 || line.contains('/')), "{shown}");
     let legend = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -223,7 +226,7 @@ fn warnings_about_a_small_size_and_an_unusable_variant_come_first() -> Tested {
 }
 
 #[test]
-fn bad_input_is_rejected_before_any_file_is_created() -> Tested {
+fn bad_input_is_rejected_before_any_file_is_created() -> TestResult {
     let dir = tempfile::tempdir()?;
     fs::create_dir_all(dir.path().join("tmp"))?;
     let empty = dir.path().join("empty");

@@ -245,8 +245,11 @@ fn an_invalid_trace_is_rejected_with_its_line_number() {
     fs::write(file.path(), "1\n2\nsoon\n").unwrap();
     let trace = file.path().to_str().unwrap();
     let output = run(&["--trace-up", trace], "true");
-    let said = stderr(&output);
-    assert!(said.contains(trace) && said.contains("line 3 of the trace: \"soon\""), "{said}");
+    let printed = stderr(&output);
+    assert!(
+        printed.contains(trace) && printed.contains("line 3 of the trace: \"soon\""),
+        "{printed}"
+    );
     assert!(!output.status.success());
 }
 
@@ -258,17 +261,19 @@ fn emulate_finds_the_path_of_a_built_in_scenario_by_name() {
     }
     let mut command = Command::new(SWEETSPOT);
     command.args(["emulate", "--json", "--path", "@elephants", "--", "true"]);
-    let said = stderr(&command.output().unwrap());
-    let certificate: serde_json::Value = serde_json::from_str(said.trim()).unwrap();
-    assert_eq!(certificate["up"]["asked_bps"], 50_000_000, "{said}");
+    let printed = stderr(&command.output().unwrap());
+    let certificate: serde_json::Value = serde_json::from_str(printed.trim()).unwrap();
+    assert_eq!(certificate["up"]["asked_bps"], 50_000_000, "{printed}");
 }
 
 #[test]
 fn named_paths_are_listed_with_their_sources() {
     let output = Command::new(SWEETSPOT).args(["emulate", "--list"]).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(said.contains("@lte") && said.contains("WebPageTest") && said.contains("Pantheon"));
-    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        printed.contains("@lte") && printed.contains("WebPageTest") && printed.contains("Pantheon")
+    );
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
 }
 
 /// The emulation lasts as long as its command.

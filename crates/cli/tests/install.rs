@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 fn root() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -11,7 +11,7 @@ fn root() -> std::path::PathBuf {
 
 /// `make install` builds, and then does the same as `install-of` does with an existing program.
 #[test]
-fn installed_files_are_where_shells_and_man_look() -> Tested {
+fn installed_files_are_where_shells_and_man_look() -> TestResult {
     let prefix = tempfile::tempdir()?;
     let output = Command::new("make")
         .args(["install-of", concat!("PROGRAM=", env!("CARGO_BIN_EXE_sweetspot"))])
@@ -37,7 +37,7 @@ fn installed_files_are_where_shells_and_man_look() -> Tested {
 }
 
 #[test]
-fn install_builds_first() -> Tested {
+fn install_builds_first() -> TestResult {
     let output = Command::new("make").args(["-n", "install"]).current_dir(root()).output()?;
     let planned = String::from_utf8(output.stdout)?;
     let build = planned.find("cargo rustc --profile dist").ok_or("it does not build")?;

@@ -11,7 +11,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::signals::{CLEANING_TIME, Signal};
 use sweetspot_units::Duration;
 
-type Tested = Result<(), Box<dyn Error>>;
+type TestResult = Result<(), Box<dyn Error>>;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 
@@ -36,7 +36,7 @@ fn interrupted_with(
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let input = child.stdin.take();
     let limit = clock::now() + Duration::from_secs(20);
-    while !sweetspot_testing::takes(child.id(), signal.number()) {
+    while !sweetspot_testing::handles_signal(child.id(), signal.number()) {
         if child.try_wait()?.is_some() || clock::now() > limit {
             break;
         }
@@ -50,15 +50,15 @@ fn interrupted_with(
 }
 
 /// Asserts that the verb printed one such line, and that the signal ended it, which a shell shows as 130.
-fn says_so(output: &Output, left: &str) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.matches("sweetspot: interrupted").count(), 1, "{said}");
-    assert!(said.contains(left), "{said}");
+fn assert_interrupted(output: &Output, left: &str) {
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(message.matches("sweetspot: interrupted").count(), 1, "{message}");
+    assert!(message.contains(left), "{message}");
     assert_eq!(output.status.signal(), Some(Signal::INTERRUPT.number()), "{}", output.status);
 }
 
 #[test]
-fn an_interrupted_live_diagnosis_still_prints_its_report() -> Tested {
+fn an_interrupted_live_diagnosis_still_prints_its_report() -> TestResult {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let end = listener.local_addr()?;
     let _open = TcpStream::connect(end)?;
@@ -72,14 +72,14 @@ fn an_interrupted_live_diagnosis_still_prints_its_report() -> Tested {
 }
 
 #[test]
-fn an_interrupted_diagnosis_of_a_recording_says_that_it_has_no_result() -> Tested {
+fn an_interrupted_diagnosis_of_a_recording_says_that_it_has_no_result() -> TestResult {
     let Some(output) = interrupted(&["diagnose", "-"])? else { return Ok(()) };
-    says_so(&output, "there is no diagnosis");
+    assert_interrupted(&output, "there is no diagnosis");
     Ok(())
 }
 
 #[test]
-fn an_interrupted_measurement_prints_or_locates_its_results_so_far() -> Tested {
+fn an_interrupted_measurement_prints_or_locates_its_results_so_far() -> TestResult {
     let scratch = tempfile::tempdir()?;
     let mut server = Command::new(PROGRAM)
         .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
@@ -101,21 +101,21 @@ fn an_interrupted_measurement_prints_or_locates_its_results_so_far() -> Tested {
     server.kill()?;
     server.wait()?;
     let Some((once, watched)) = once?.zip(watched?) else { return Ok(()) };
-    let said = String::from_utf8_lossy(&once.stderr);
-    assert!(said.contains("interrupted; after this step, the results"), "{said}");
-    assert_eq!(once.status.code(), Some(130), "{said}");
+    let message = String::from_utf8_lossy(&once.stderr);
+    assert!(message.contains("interrupted; after this step, the results"), "{message}");
+    assert_eq!(once.status.code(), Some(130), "{message}");
     let card = String::from_utf8_lossy(&once.stdout);
     assert!(card.starts_with("Path to 127.0.0.1:"), "{card}");
     assert!(card.contains("the measurement was interrupted"), "{card}");
     let heading = card.lines().next().unwrap_or_default();
     assert!(heading.ends_with(" and interrupted: the results so far"), "{card}");
-    says_so(&watched, &series);
+    assert_interrupted(&watched, &series);
     Ok(())
 }
 
 /// The lab's processes are forks of the program, and print nothing.
 #[test]
-fn an_interrupted_lab_run_prints_one_message() -> Tested {
+fn an_interrupted_lab_run_prints_one_message() -> TestResult {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/elephants.toml");
     let arguments = ["run", scenario, "--engine", "lab"];
     let Some(output) = interrupted(&arguments)? else { return Ok(()) };
@@ -123,6 +123,6 @@ fn an_interrupted_lab_run_prints_one_message() -> Tested {
         sweetspot_testing::skipped("no permission for namespaces");
         return Ok(());
     }
-    says_so(&output, "there is no result");
+    assert_interrupted(&output, "there is no result");
     Ok(())
 }

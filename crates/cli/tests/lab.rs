@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-type Tested = Result<(), Box<dyn Error>>;
+type TestResult = Result<(), Box<dyn Error>>;
 
 /// Options that shorten a scenario of the standing set.
 const SHORT: [&str; 4] = ["--set", "warmup=1s", "--set", "duration=1s"];
@@ -33,7 +33,7 @@ fn usage_error(output: &Output) -> String {
 }
 
 #[test]
-fn a_lab_run_prints_an_outcome_with_a_certificate() -> Tested {
+fn a_lab_run_prints_an_outcome_with_a_certificate() -> TestResult {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["run", file, "--engine", "lab", "--json"][..], &SHORT].concat();
@@ -50,7 +50,7 @@ fn a_lab_run_prints_an_outcome_with_a_certificate() -> Tested {
 }
 
 #[test]
-fn a_lab_sweep_reports_progress_run_by_run() -> Tested {
+fn a_lab_sweep_reports_progress_run_by_run() -> TestResult {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let over = ["--over", "transfer.sizing=fixed:25kB,fixed:50kB", "--seeds", "1"];
@@ -62,14 +62,14 @@ fn a_lab_sweep_reports_progress_run_by_run() -> Tested {
     let points = String::from_utf8(output.stdout)?;
     assert_eq!(points.lines().count(), 2, "{points}");
     // Each run takes a while, and is reported when it is done.
-    let said = String::from_utf8(output.stderr)?;
-    let reports: Vec<&str> = said.lines().filter(|line| line.contains('/')).collect();
-    assert_eq!(reports, ["1/2 runs", "2/2 runs"], "{said}");
+    let printed = String::from_utf8(output.stderr)?;
+    let reports: Vec<&str> = printed.lines().filter(|line| line.contains('/')).collect();
+    assert_eq!(reports, ["1/2 runs", "2/2 runs"], "{printed}");
     Ok(())
 }
 
 #[test]
-fn the_lab_rejects_an_unsupported_scenario_in_one_line_with_a_remedy() -> Tested {
+fn the_lab_rejects_an_unsupported_scenario_in_one_line_with_a_remedy() -> TestResult {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let run = ["run", file, "--engine", "lab", "--set", "send_pool=1MB"];

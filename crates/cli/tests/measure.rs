@@ -11,7 +11,7 @@ use sweetspot_linux::clock;
 use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_sweetspot");
 
@@ -32,9 +32,9 @@ fn across_path(dir: &Path, path: &str, command: &str) -> std::io::Result<Option<
         .args(["emulate", "--quiet", "--path", path, "--far", &far])
         .args(["--", "sh", "-c", &near])
         .output()?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if said.contains("no permission for namespaces") {
-        sweetspot_testing::skipped(said.trim());
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    if printed.contains("no permission for namespaces") {
+        sweetspot_testing::skipped(printed.trim());
         return Ok(None);
     }
     Ok(Some(output))
@@ -64,7 +64,7 @@ fn findings_are_whole(value: &Value) -> usize {
 }
 
 #[test]
-fn a_measured_path_becomes_a_scenario_that_runs() -> Tested {
+fn a_measured_path_becomes_a_scenario_that_runs() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("path.toml");
     let command = format!(
@@ -103,7 +103,7 @@ fn a_measured_path_becomes_a_scenario_that_runs() -> Tested {
 }
 
 #[test]
-fn fq_codel_is_recognised_as_per_flow_queueing() -> Tested {
+fn fq_codel_is_recognised_as_per_flow_queueing() -> TestResult {
     let dir = tempfile::tempdir()?;
     let path = "rate=20Mbit/s rtt=20ms buffer=100kB queue=fq-codel";
     let Some(output) = across_path(dir.path(), path, "measure --json --direction down")? else {
@@ -126,7 +126,7 @@ fn fq_codel_is_recognised_as_per_flow_queueing() -> Tested {
 }
 
 #[test]
-fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> Tested {
+fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> TestResult {
     let dir = tempfile::tempdir()?;
     let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
     let command = format!(
@@ -139,15 +139,15 @@ fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> Teste
     let lines = fs::read_to_string(&series)?;
     let samples: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     assert_eq!(samples.len(), 2);
-    let said = String::from_utf8(output.stderr)?;
+    let printed = String::from_utf8(output.stderr)?;
     for (n, sample) in samples.iter().enumerate() {
         let time = sample["time"].as_str().ok_or("no time")?;
         assert!(findings_are_whole(sample) >= 5, "{sample}");
-        assert!(said.contains(&format!("{}, {time}: down: ", n + 1)), "{said}");
+        assert!(printed.contains(&format!("{}, {time}: down: ", n + 1)), "{printed}");
     }
     // Two measurements name the scenario once.
-    assert!(said.contains("measuring every 1 s") && said.contains("day.jsonl"), "{said}");
-    assert_eq!(said.matches("each measurement updates it").count(), 1, "{said}");
+    assert!(printed.contains("measuring every 1 s") && printed.contains("day.jsonl"), "{printed}");
+    assert_eq!(printed.matches("each measurement updates it").count(), 1, "{printed}");
     let text = fs::read_to_string(&file)?;
     // The comment with each measurement's time agrees with its result.
     let path = Scenario::parse(&text)?.path;
@@ -171,7 +171,7 @@ fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> Teste
 
 /// 1 kB is less than a train takes, so the capacity stays unknown.
 #[test]
-fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> Tested {
+fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> TestResult {
     let dir = tempfile::tempdir()?;
     let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
     let command = format!(
@@ -180,15 +180,15 @@ fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> Tested {
         file.display()
     );
     let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
-    let said = String::from_utf8(output.stderr)?;
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("a scenario needs the capacity, which is unknown"), "{said}");
+    let printed = String::from_utf8(output.stderr)?;
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("a scenario needs the capacity, which is unknown"), "{printed}");
     assert!(!file.exists() && series.exists());
     Ok(())
 }
 
 #[test]
-fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> Tested {
+fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestResult {
     let dir = tempfile::tempdir()?;
     let Some(output) = across(dir.path(), "measure --direction up --budget 1kB")? else {
         return Ok(());
@@ -207,16 +207,19 @@ fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> Tested 
 }
 
 #[test]
-fn measure_without_a_ticket_says_how_to_get_one() -> Tested {
+fn measure_without_a_ticket_says_how_to_get_one() -> TestResult {
     let output = Command::new(PROGRAM).arg("measure").env_remove("SWEETSPOT_TICKET").output()?;
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("sweetspot serve --dir DIR") && said.contains("HOST:PORT"), "{said}");
+    let printed = String::from_utf8(output.stderr)?;
+    assert!(
+        printed.contains("sweetspot serve --dir DIR") && printed.contains("HOST:PORT"),
+        "{printed}"
+    );
     Ok(())
 }
 
 #[test]
-fn without_a_ticket_only_the_rtt_to_a_server_is_measured() -> Tested {
+fn without_a_ticket_only_the_rtt_to_a_server_is_measured() -> TestResult {
     let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
     let server = listener.local_addr()?.to_string();
     let output = Command::new(PROGRAM).args(["measure", &server, "--json"]).output()?;
@@ -232,7 +235,7 @@ fn without_a_ticket_only_the_rtt_to_a_server_is_measured() -> Tested {
 }
 
 #[test]
-fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> Tested {
+fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> TestResult {
     let dir = tempfile::tempdir()?;
     let mut serve = Command::new(PROGRAM)
         .args(["serve", "--listen", "127.0.0.1:0", "--dir"])
@@ -260,19 +263,22 @@ fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> Tested {
     serve.wait()?;
     let output = measuring.wait_with_output()?;
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("127.0.0.1:") && said.contains("during the measurement"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let printed = String::from_utf8(output.stderr)?;
+    assert!(
+        printed.contains("127.0.0.1:") && printed.contains("during the measurement"),
+        "{printed}"
+    );
+    assert_eq!(printed.lines().count(), 1, "{printed}");
     Ok(())
 }
 
 #[test]
-fn a_scenario_path_is_emulated_hop_by_hop_in_both_directions() -> Tested {
+fn a_scenario_path_is_emulated_hop_by_hop_in_both_directions() -> TestResult {
     let dir = tempfile::tempdir()?;
     let (file, certificate) = (dir.path().join("chain.toml"), dir.path().join("certificate.json"));
     fs::write(dir.path().join("back.csv"), "0,6Mbit/s\n1,2Mbit/s\n")?;
     // The data crosses 5 Mbit/s, the ACKs 3 Mbit/s; the near end sends the data, or receives it.
-    for (forward, back, rates) in [("up", "down", [5, 3]), ("down", "up", [3, 5])] {
+    for (forward, reverse, rates) in [("up", "down", [5, 3]), ("down", "up", [3, 5])] {
         let text = format!(
             "duration = \"1s\"\n[path]\nrtt = \"9ms\"\nforward = \"{forward}\"\n\
              [[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"90kB\"\nbackward = {{ rate = \"3Mbit/s\" }}\n\
@@ -295,16 +301,16 @@ fn a_scenario_path_is_emulated_hop_by_hop_in_both_directions() -> Tested {
         let path = certified["path"].as_str().ok_or("no path")?;
         assert_eq!(path.matches(" | ").count(), 1, "{path}");
         for rate in ["3Mbit/s", "4Mbit/s"] {
-            assert!(path.contains(&format!("{back}.rate={rate}")), "{path}");
+            assert!(path.contains(&format!("{reverse}.rate={rate}")), "{path}");
         }
-        let asked = ["up", "down"].map(|way| certified[way]["asked_bps"].as_u64());
-        assert_eq!(asked, rates.map(|mbit| Some(mbit * 1_000_000)), "{path}");
+        let configured = ["up", "down"].map(|direction| certified[direction]["asked_bps"].as_u64());
+        assert_eq!(configured, rates.map(|mbit| Some(mbit * 1_000_000)), "{path}");
     }
     Ok(())
 }
 
 #[test]
-fn a_rate_without_measured_loss_is_an_upper_bound_with_its_assumptions() -> Tested {
+fn a_rate_without_measured_loss_is_an_upper_bound_with_its_assumptions() -> TestResult {
     let dir = tempfile::tempdir()?;
     let full = "measure --direction down --budget 300kB";
     let Some(output) = across(dir.path(), full)? else { return Ok(()) };
@@ -324,37 +330,40 @@ fn a_rate_without_measured_loss_is_an_upper_bound_with_its_assumptions() -> Test
 }
 
 #[test]
-fn an_out_of_range_port_is_reported() -> Tested {
+fn an_out_of_range_port_is_reported() -> TestResult {
     let output = Command::new(PROGRAM).args(["measure", "127.0.0.1:99999"]).output()?;
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr)?;
-    assert!(said.contains("port 99999 is out of range"), "{said}");
+    let printed = String::from_utf8(output.stderr)?;
+    assert!(printed.contains("port 99999 is out of range"), "{printed}");
     Ok(())
 }
 
 /// A server without Sweetspot shows no rate, so there is no verdict and no path for a scenario. Nobody answers at this address
 /// (RFC 5737).
 #[test]
-fn options_that_need_a_ticket_are_rejected_before_the_measurement() -> Tested {
+fn options_that_need_a_ticket_are_rejected_before_the_measurement() -> TestResult {
     for option in [&["--quick"][..], &["--scenario", "path.toml"], &["--budget", "1MB"]] {
         let refused =
             Command::new(PROGRAM).args(["measure", "192.0.2.1:7"]).args(option).output()?;
-        let said = String::from_utf8_lossy(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains(option[0]) && said.contains("only with a ticket"), "{said}");
+        let printed = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(option[0]) && printed.contains("only with a ticket"), "{printed}");
     }
     Ok(())
 }
 
 /// Nobody answers at this address (RFC 5737), so only a check before the measurement can name the file.
 #[test]
-fn an_unwritable_output_file_is_rejected_before_the_measurement() -> Tested {
+fn an_unwritable_output_file_is_rejected_before_the_measurement() -> TestResult {
     for (far_end, option) in [("192.0.2.1:7", "--html"), ("sweetspot1:x", "--scenario")] {
         let command = ["measure", far_end, option, "/nonexistent/x"];
         let refused = Command::new(PROGRAM).args(command).output()?;
-        let said = String::from_utf8_lossy(&refused.stderr);
+        let printed = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success(), "{option}");
-        assert!(said.contains(option) && said.contains("create the directory first"), "{said}");
+        assert!(
+            printed.contains(option) && printed.contains("create the directory first"),
+            "{printed}"
+        );
     }
     Ok(())
 }

@@ -146,18 +146,18 @@ const WRONG: &[(&str, &str)] = &[
 /// window.
 #[test]
 fn extreme_paths_get_an_answer_as_text_and_as_json() {
-    let ask = |rate: &str, rtt: &str, json: &[&str]| {
+    let advise = |rate: &str, rtt: &str, json: &[&str]| {
         let line = [&["advise", "window", "--rate", rate, "--rtt", rtt][..], json].concat();
         let output = Command::new(SWEETSPOT).args(line).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     let json = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap();
-    assert!(ask("1kbit/s", "2s", &[]).starts_with("Leave the window to the kernel"));
-    let short = json(ask("1kbit/s", "2s", &["--json"]));
+    assert!(advise("1kbit/s", "2s", &[]).starts_with("Leave the window to the kernel"));
+    let short = json(advise("1kbit/s", "2s", &["--json"]));
     assert!(short["recommended_bytes"].is_null() && short["why"].is_string());
-    assert!(ask("100Gbit/s", "100ms", &[]).starts_with("window    603.3 MB for each of 2"));
-    assert_eq!(json(ask("100Gbit/s", "100ms", &["--json"]))["connections"], 2);
+    assert!(advise("100Gbit/s", "100ms", &[]).starts_with("window    603.3 MB for each of 2"));
+    assert_eq!(json(advise("100Gbit/s", "100ms", &["--json"]))["connections"], 2);
 }
 
 #[test]
@@ -294,9 +294,9 @@ fn a_missing_file_or_scenario_is_a_usage_error() {
         let mut command = Command::new(SWEETSPOT);
         command.args(line.split(' ')).current_dir(scratch.path()).stdin(Stdio::null());
         let output = command.output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.contains(words) && said.lines().count() == 1, "{line}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(message.contains(words) && message.lines().count() == 1, "{line}: {message}");
     }
 }
 
@@ -310,9 +310,9 @@ fn a_name_of_the_wrong_kind_is_explained_with_the_right_verb() {
         ("advise window --path @nosuch", "`sweetspot run @` lists them"),
     ] {
         let output = Command::new(SWEETSPOT).args(line.split(' ')).output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{line}: {said}");
-        assert!(said.contains(words) && said.lines().count() == 1, "{line}: {said}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {message}");
+        assert!(message.contains(words) && message.lines().count() == 1, "{line}: {message}");
     }
 }
 
@@ -399,8 +399,8 @@ fn tune_run_exits_as_a_shell_and_reports_that_nothing_was_tuned() {
     ] {
         let line = ["tune", "run", "-v", "--via", "pidfd", "--", command];
         let output = Command::new(SWEETSPOT).args(line).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(code), "{said}");
-        assert!(said.lines().count() == lines && said.contains(words), "{said}");
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        assert!(message.lines().count() == lines && message.contains(words), "{message}");
     }
 }

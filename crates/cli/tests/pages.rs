@@ -7,14 +7,14 @@ use sweetspot_testing::browser::Browser;
 use sweetspot_testing::capture::window_limited;
 use tempfile::TempDir;
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// Runs `sweetspot` in `directory`.
-fn sweetspot(directory: &Path, words: &str) -> Tested {
+fn sweetspot(directory: &Path, words: &str) -> TestResult {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let output = command.args(words.split(' ')).current_dir(directory).output()?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(()) } else { Err(format!("{words}: {said}").into()) }
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(format!("{words}: {message}").into()) }
 }
 
 /// A page of each kind.
@@ -52,7 +52,7 @@ fn browser_and_pages() -> Result<Option<Shown>, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn every_page_fits_a_phone_and_is_readable() -> Tested {
+fn every_page_fits_a_phone_and_is_readable() -> TestResult {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     for page in pages {
         assert_eq!(browser.faults(&page)?, Vec::<String>::new());
@@ -61,7 +61,7 @@ fn every_page_fits_a_phone_and_is_readable() -> Tested {
 }
 
 #[test]
-fn no_table_scrolls_sideways_on_a_phone() -> Tested {
+fn no_table_scrolls_sideways_on_a_phone() -> TestResult {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     browser.screen(390, false)?;
     for page in pages {
@@ -90,7 +90,7 @@ fn without_answers(capture: &[u8]) -> Vec<u8> {
 
 /// A sender that got no answer has no window, no RTT, and no rate.
 #[test]
-fn a_plot_without_data_has_no_scale() -> Tested {
+fn a_plot_without_data_has_no_scale() -> TestResult {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -121,7 +121,7 @@ fn a_plot_without_data_has_no_scale() -> Tested {
 
 /// On a phone, a row is a block of names and values; a value with its interval has at most 17 characters.
 #[test]
-fn no_table_value_wraps_on_a_phone() -> Tested {
+fn no_table_value_wraps_on_a_phone() -> TestResult {
     let Some((mut browser, _directory, pages)) = browser_and_pages()? else { return Ok(()) };
     browser.screen(390, false)?;
     for page in pages {
@@ -136,15 +136,15 @@ fn no_table_value_wraps_on_a_phone() -> Tested {
 }
 
 #[test]
-fn report_writes_every_picture_or_says_why_there_is_none() -> Tested {
+fn report_writes_every_picture_or_says_why_there_is_none() -> TestResult {
     let directory = tempfile::tempdir()?;
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/standing/sweet-spot.toml");
     // With one variant and two seeds, there is no line to draw.
     let sweep = "--over transfer.sizing=sobas --seeds 2 --out one.json";
     sweetspot(directory.path(), &format!("sweep {path} {sweep}"))?;
     let nothing = sweetspot(directory.path(), "report one.json --svg pictures");
-    let said = nothing.expect_err("it has no picture").to_string();
-    assert!(said.contains("only tables") && said.contains("run --out"), "{said}");
+    let message = nothing.expect_err("it has no picture").to_string();
+    assert!(message.contains("only tables") && message.contains("run --out"), "{message}");
     sweetspot(directory.path(), &format!("run {path} --series run.csv"))?;
     sweetspot(directory.path(), "report run.csv --theme print --svg pictures")?;
     let drawn = std::fs::read_dir(directory.path().join("pictures"))?.count();
@@ -155,9 +155,13 @@ fn report_writes_every_picture_or_says_why_there_is_none() -> Tested {
         .args(all.split(' '))
         .current_dir(directory.path())
         .output()?;
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
-    let written: Vec<&str> =
-        told["written"].as_array().into_iter().flatten().filter_map(|path| path.as_str()).collect();
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let written: Vec<&str> = summary["written"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|path| path.as_str())
+        .collect();
     assert_eq!(written[0], "page.html");
     for extension in [".svg", ".png"] {
         let found = written.iter().filter(|path| path.ends_with(extension));

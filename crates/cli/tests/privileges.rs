@@ -8,7 +8,7 @@ use std::process::Command;
 use sweetspot_testing::ONE_TRANSFER;
 
 /// Ways to start a program with fewer privileges.
-const WAYS: [(&str, &[&str]); 3] = [
+const WRAPPERS: [(&str, &[&str]); 3] = [
     (
         "another user",
         &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"],
@@ -64,10 +64,10 @@ fn each_verb_works_with_fewer_privileges_or_names_the_missing_one() {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return sweetspot_testing::skipped("only root can give rights up (run as root)");
     }
-    for (name, way) in WAYS {
+    for (name, command) in WRAPPERS {
         // These privileges cannot be dropped here, or there are no user namespaces.
-        if !Command::new(way[0])
-            .args(&way[1..])
+        if !Command::new(command[0])
+            .args(&command[1..])
             .arg("true")
             .output()
             .is_ok_and(|o| o.status.success())
@@ -86,8 +86,8 @@ fn each_verb_works_with_fewer_privileges_or_names_the_missing_one() {
         fs::write(scratch.path().join("file"), vec![7; 100_000]).unwrap();
         fs::write(scratch.path().join("path.toml"), SCENARIO).unwrap();
         for (script, missing) in VERBS {
-            let output = Command::new(way[0])
-                .args(&way[1..])
+            let output = Command::new(command[0])
+                .args(&command[1..])
                 .args(["timeout", "60", "sh", "-c", script])
                 .arg(&program)
                 .env("HOME", scratch.path())

@@ -112,9 +112,9 @@ fn a_transfer_that_starts_after_the_run_ends_is_reported_as_unmeasured() {
     let line = "transfer 0: nothing measured, it starts at 3 s and the run ends at 2 s";
     assert!(text.contains(line), "{text}");
     // A run without any throughput is a failure; a single transfer with throughput is enough.
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("s.toml: no transfer moved data between 0 s and 2 s"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("s.toml: no transfer moved data between 0 s and 2 s"), "{printed}");
     let one = format!("{SCENARIO}[[transfer]]\nstart = \"3s\"\n");
     std::fs::write(directory.path().join("one.toml"), one).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A home directory for `sweetspot`, with this configuration file.
 struct Home(TempDir);
@@ -34,25 +34,25 @@ fn first_line(output: &Output) -> String {
 }
 
 #[test]
-fn options_override_variables_and_variables_override_the_file() -> Tested {
+fn options_override_variables_and_variables_override_the_file() -> TestResult {
     let home = Home::with("[advise.window]\nrate = \"100Mbit/s\"\nrtt = \"80ms\"\n")?;
     // 1.05 x 100 Mbit/s x T, with a buffer of the same size and 1448 of 1500 B payload: 1.014 MB for 80 ms, 506.8 kB for 40 ms,
     // 253.4 kB for 20 ms.
-    let ask = |variable: Option<&str>, option: &[&str]| -> std::io::Result<String> {
+    let advise = |variable: Option<&str>, option: &[&str]| -> std::io::Result<String> {
         let words = [&["advise", "window", "--buffer", "1MB"], option].concat();
         let mut command = home.sweetspot(&words);
         command.envs(variable.map(|value| ("SWEETSPOT_ADVISE_WINDOW_RTT", value)));
         let line = first_line(&command.output()?);
         Ok(line.split(';').next().unwrap_or_default().to_owned())
     };
-    assert_eq!(ask(None, &[])?, "window    1.014 MB per connection");
-    assert_eq!(ask(Some("40ms"), &[])?, "window    506.8 kB per connection");
-    assert_eq!(ask(Some("40ms"), &["--rtt", "20ms"])?, "window    253.4 kB per connection");
+    assert_eq!(advise(None, &[])?, "window    1.014 MB per connection");
+    assert_eq!(advise(Some("40ms"), &[])?, "window    506.8 kB per connection");
+    assert_eq!(advise(Some("40ms"), &["--rtt", "20ms"])?, "window    253.4 kB per connection");
     Ok(())
 }
 
 #[test]
-fn the_settings_file_is_found_via_xdg_or_sweetspot_config() -> Tested {
+fn the_settings_file_is_found_via_xdg_or_sweetspot_config() -> TestResult {
     let home = Home::with("[advise.window]\nfrobnicate = 1\n")?;
     let other = tempfile::tempdir()?;
     let question = ["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"];
@@ -68,7 +68,7 @@ fn the_settings_file_is_found_via_xdg_or_sweetspot_config() -> Tested {
 }
 
 #[test]
-fn an_unknown_key_is_rejected_with_file_line_and_suggestion() -> Tested {
+fn an_unknown_key_is_rejected_with_file_line_and_suggestion() -> TestResult {
     for (file, line, meant) in [
         ("quiet = true\n\n[send]\nsizng = \"max\"\n", 4, "sizing"),
         ("[serv]\ndir = \"x\"\n", 1, "serve"),
@@ -77,16 +77,16 @@ fn an_unknown_key_is_rejected_with_file_line_and_suggestion() -> Tested {
     ] {
         let output = Home::with(file)?.sweetspot(&["advise", "host"]).output()?;
         assert_eq!(output.status.code(), Some(2), "{file}");
-        let said = words(&output.stderr);
-        assert!(said.contains(&format!("config.toml: line {line}: ")), "{said}");
-        assert!(said.contains(&format!("(did you mean {meant}?)")), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        let message = words(&output.stderr);
+        assert!(message.contains(&format!("config.toml: line {line}: ")), "{message}");
+        assert!(message.contains(&format!("(did you mean {meant}?)")), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
     }
     Ok(())
 }
 
 #[test]
-fn an_invalid_setting_is_rejected_with_its_location() -> Tested {
+fn an_invalid_setting_is_rejected_with_its_location() -> TestResult {
     for (file, place) in [
         ("[run]\nengine = \"theroy\"\n", "line 2"),
         ("[run]\njson = \"yes\"\n", "line 2"),
@@ -105,7 +105,7 @@ fn an_invalid_setting_is_rejected_with_its_location() -> Tested {
 }
 
 #[test]
-fn a_top_level_key_applies_to_every_verb_that_has_it() -> Tested {
+fn a_top_level_key_applies_to_every_verb_that_has_it() -> TestResult {
     let home = Home::with("json = true\n")?;
     let advice = home.sweetspot(&["advise", "window", "--rate", "1Mbit", "--rtt", "100ms"]);
     for mut command in [advice, home.sweetspot(&["serve", "key"])] {
@@ -117,7 +117,7 @@ fn a_top_level_key_applies_to_every_verb_that_has_it() -> Tested {
 }
 
 #[test]
-fn quiet_prints_only_results_and_errors() -> Tested {
+fn quiet_prints_only_results_and_errors() -> TestResult {
     let home = Home::with("")?;
     // The direction of an asymmetric path is noted.
     let path = "up.rate=10Mbit/s down.rate=100Mbit/s rtt=30ms buffer=256kB";
@@ -131,7 +131,7 @@ fn quiet_prints_only_results_and_errors() -> Tested {
 }
 
 #[test]
-fn quiet_keeps_warnings_that_matter_for_the_decision() -> Tested {
+fn quiet_keeps_warnings_that_matter_for_the_decision() -> TestResult {
     let home = Home::with("")?;
     // At 10 Gbit/s, a simulation would exceed its default limit, so the closed form is not checked.
     let question = "advise window --rate 10Gbit --rtt 80ms --buffer 12MB --cross mice:30% --json";
@@ -148,7 +148,7 @@ fn quiet_keeps_warnings_that_matter_for_the_decision() -> Tested {
 }
 
 #[test]
-fn shell_completions_offer_option_values() -> Tested {
+fn shell_completions_offer_option_values() -> TestResult {
     let home = Home::with("")?;
     for shell in ["bash", "zsh", "fish"] {
         let script = words(&home.sweetspot(&["generate", "completions", shell]).output()?.stdout)

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 const SCENARIO: &str = r#"
 title = "small"
@@ -48,7 +48,7 @@ const REFUSED: [(&[&str], &str); 6] = [
 ];
 
 #[test]
-fn an_invalid_sweep_is_rejected_in_one_line_before_any_run() -> Tested {
+fn an_invalid_sweep_is_rejected_in_one_line_before_any_run() -> TestResult {
     let (directory, _) = scenario()?;
     for (arguments, words) in REFUSED {
         let all = [&["sweep", "small.toml"], arguments].concat();
@@ -72,7 +72,7 @@ const SWEEP: [&str; 8] = [
 ];
 
 #[test]
-fn a_resumed_sweep_writes_the_same_bytes_as_an_uninterrupted_one() -> Tested {
+fn a_resumed_sweep_writes_the_same_bytes_as_an_uninterrupted_one() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     assert!(sweetspot(here, &SWEEP).output()?.status.success());
@@ -101,7 +101,7 @@ fn a_resumed_sweep_writes_the_same_bytes_as_an_uninterrupted_one() -> Tested {
 }
 
 #[test]
-fn a_journal_of_another_version_is_rejected_with_a_remedy() -> Tested {
+fn a_journal_of_another_version_is_rejected_with_a_remedy() -> TestResult {
     let (directory, _) = scenario()?;
     let journal = directory.path().join("points.csv.journal");
     fs::write(&journal, "{\"sweetspot_journal\":1,\"version\":\"0.0.1\"}\n")?;
@@ -113,7 +113,7 @@ fn a_journal_of_another_version_is_rejected_with_a_remedy() -> Tested {
 }
 
 #[test]
-fn a_full_disk_is_reported_and_the_table_is_still_complete() -> Tested {
+fn a_full_disk_is_reported_and_the_table_is_still_complete() -> TestResult {
     if !Path::new("/dev/full").exists() {
         sweetspot_testing::skipped("there is no /dev/full here");
         return Ok(());
@@ -132,7 +132,7 @@ fn a_full_disk_is_reported_and_the_table_is_still_complete() -> Tested {
 }
 
 #[test]
-fn an_interrupted_sweep_says_where_it_will_resume() -> Tested {
+fn an_interrupted_sweep_says_where_it_will_resume() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     // The head, 6 combinations and 5 runs are written. Long enough that it cannot be done before it is interrupted: a thousand seeds.
@@ -155,7 +155,7 @@ fn an_interrupted_sweep_says_where_it_will_resume() -> Tested {
 }
 
 #[test]
-fn report_combines_a_sweep_and_a_run_into_one_page() -> Tested {
+fn report_combines_a_sweep_and_a_run_into_one_page() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
@@ -187,7 +187,7 @@ fn report_combines_a_sweep_and_a_run_into_one_page() -> Tested {
 }
 
 #[test]
-fn report_describes_an_unusable_file() -> Tested {
+fn report_describes_an_unusable_file() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let files = [
@@ -228,7 +228,7 @@ fn as_csv(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn the_parquet_and_csv_files_of_a_sweep_have_the_same_rows() -> Tested {
+fn the_parquet_and_csv_files_of_a_sweep_have_the_same_rows() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt,sobas", "--over", "path.buffer=20pkt,40pkt"];
@@ -248,7 +248,7 @@ fn the_parquet_and_csv_files_of_a_sweep_have_the_same_rows() -> Tested {
 }
 
 #[test]
-fn report_reads_parquet_files() -> Tested {
+fn report_reads_parquet_files() -> TestResult {
     let (directory, _) = scenario()?;
     let here = directory.path();
     let over = ["--over", "transfer.sizing=fixed:50pkt..fixed:400pkt:log:4"];
@@ -279,7 +279,7 @@ fn report_reads_parquet_files() -> Tested {
 }
 
 #[test]
-fn report_describes_an_unusable_parquet_file() -> Tested {
+fn report_describes_an_unusable_parquet_file() -> TestResult {
     use sweetspot_report::{Column, Columns, parquet};
     let (directory, _) = scenario()?;
     let here = directory.path();
@@ -309,17 +309,17 @@ fn report_describes_an_unusable_parquet_file() -> Tested {
 }
 
 #[test]
-fn a_sweep_ends_with_a_verdict_that_names_ties() -> Tested {
+fn a_sweep_ends_with_a_verdict_that_names_ties() -> TestResult {
     let (directory, _) = scenario()?;
     let windows = "transfer.0.sizing=fixed:5pkt,fixed:140pkt,fixed:160pkt";
-    let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
+    let printed = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
         let line = ["sweep", "small.toml", "--over", windows, "--engine", engine];
         let output = sweetspot(directory.path(), &line).output()?;
         assert!(output.status.success(), "{}", stderr(&output));
         Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
     };
     // C T is 125 packets of 1000 bytes, and the buffer holds 50: 140 and 160 fill the path, 5 does not.
-    let theory = said("theory")?;
+    let theory = printed("theory")?;
     let last = theory.lines().last().unwrap_or_default();
     assert!(last.starts_with("Fastest: transfer.0.sizing=fixed:140pkt, "), "{theory}");
     // The RTT is 140 / 125 of 20 ms.
@@ -329,29 +329,29 @@ fn a_sweep_ends_with_a_verdict_that_names_ties() -> Tested {
     let several = sweetspot(directory.path(), &line).output()?;
     let several = String::from_utf8(several.stdout)?;
     assert!(several.contains(" (first transfer): "), "{several}");
-    let sim = said("sim")?;
+    let sim = printed("sim")?;
     let last = sim.lines().last().unwrap_or_default();
     assert_eq!(last, "One seed: --seeds 8 separates differences from chance.", "{sim}");
     Ok(())
 }
 
 #[test]
-fn a_queue_length_has_a_named_unit() -> Tested {
+fn a_queue_length_has_a_named_unit() -> TestResult {
     let directory = tempfile::tempdir()?;
-    let said = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
+    let printed = |engine: &str| -> Result<String, Box<dyn std::error::Error>> {
         let line = ["run", "@elephants", "--engine", engine, "--set", "duration=5s"];
         let output = sweetspot(directory.path(), &line).output()?;
         Ok(String::from_utf8(output.stdout)?.replace("\n  ", " "))
     };
     // Closed forms divide bytes by path.packet; the simulator also counts ACKs.
-    let (theory, sim) = (said("theory")?, said("sim")?);
+    let (theory, sim) = (printed("theory")?, printed("sim")?);
     assert!(theory.contains(" packets of 1 kB (max "), "{theory}");
     assert!(sim.contains(" packets, ACKs included (max "), "{sim}");
     Ok(())
 }
 
 #[test]
-fn theory_rejects_uncovered_sweeps_and_runs_alike() -> Tested {
+fn theory_rejects_uncovered_sweeps_and_runs_alike() -> TestResult {
     let directory = tempfile::tempdir()?;
     // A window larger than path and buffer overflows the buffer.
     let large = "transfer.0.sizing=fixed:100000pkt";
@@ -397,17 +397,17 @@ fn a_search_over_runs_without_a_transfer_finds_no_best_window() {
 /// C T_m is 125 packets of 1000 bytes, and the buffer holds 50 more. 130 packets fill the path with an RTT of 130 / 125 of 20
 /// ms, 20.8 ms; 170 packets have 27.2 ms at the same rate.
 #[test]
-fn the_verdict_names_the_smallest_of_equally_fast_windows_with_its_rtt() -> Tested {
+fn the_verdict_names_the_smallest_of_equally_fast_windows_with_its_rtt() -> TestResult {
     let (directory, _) = scenario()?;
     let windows = "transfer.0.sizing=fixed:170pkt,fixed:130pkt,fixed:60pkt";
-    let said = |options: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
+    let printed = |options: &[&str]| -> Result<String, Box<dyn std::error::Error>> {
         // By then, slow start is over.
         let options = [&["sweep", "small.toml", "--set", "warmup=30s"][..], options].concat();
         let output = sweetspot(directory.path(), &options).output()?;
         assert!(output.status.success(), "{}", stderr(&output));
         Ok(String::from_utf8(output.stdout)?)
     };
-    let table = said(&["--over", windows])?.replace("\n  ", " ");
+    let table = printed(&["--over", windows])?.replace("\n  ", " ");
     let verdict = table.lines().find(|line| line.starts_with("Best: ")).unwrap_or_default();
     let between = ": the smallest window that is as fast as the fastest, ";
     let (best, fastest) = verdict.split_once(between).unwrap_or_default();
@@ -416,7 +416,7 @@ fn the_verdict_names_the_smallest_of_equally_fast_windows_with_its_rtt() -> Test
     assert!(fastest.starts_with("transfer.0.sizing=fixed:170pkt, "), "{table}");
     assert!(fastest.contains(", RTT 27."), "{table}");
     // The plateau begins at C T_m, within the 0.5 % that counts as equal and the tolerance of the search.
-    let search: serde_json::Value = serde_json::from_str(&said(&["--find-best", "--json"])?)?;
+    let search: serde_json::Value = serde_json::from_str(&printed(&["--find-best", "--json"])?)?;
     let smallest = search["smallest_window_packets"].as_u64().unwrap_or(0);
     assert!((124..=126).contains(&smallest), "{search}");
     assert!(search["trials"][0]["rtt_mean_s"].as_f64().is_some_and(|rtt| rtt >= 0.02), "{search}");
@@ -425,7 +425,7 @@ fn the_verdict_names_the_smallest_of_equally_fast_windows_with_its_rtt() -> Test
 
 /// The simulator needs longer for a million seconds than the test waits for the first sign of life.
 #[test]
-fn an_interrupted_run_says_which_results_are_missing() -> Tested {
+fn an_interrupted_run_says_which_results_are_missing() -> TestResult {
     let (directory, _) = scenario()?;
     for (options, words) in [
         (&[][..], "there is no result"),
@@ -439,7 +439,7 @@ fn an_interrupted_run_says_which_results_are_missing() -> Tested {
         let mut command = sweetspot(directory.path(), &[&run[..], options].concat());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         // A signal before that ends it without a message.
-        while !sweetspot_testing::takes(child.id(), 2) && child.try_wait()?.is_none() {
+        while !sweetspot_testing::handles_signal(child.id(), 2) && child.try_wait()?.is_none() {
             std::thread::yield_now();
         }
         let interrupt = format!("kill -s INT {}", child.id());
@@ -467,7 +467,7 @@ fn the_lab_rejects_a_run_that_ends_before_its_transfers_start() {
 }
 
 #[test]
-fn a_scenario_without_a_transfer_is_reported_by_file_name() -> Tested {
+fn a_scenario_without_a_transfer_is_reported_by_file_name() -> TestResult {
     let (directory, _) = scenario()?;
     fs::write(
         directory.path().join("none.toml"),
@@ -483,7 +483,7 @@ fn a_scenario_without_a_transfer_is_reported_by_file_name() -> Tested {
 }
 
 #[test]
-fn a_search_writes_json_and_rejects_other_formats() -> Tested {
+fn a_search_writes_json_and_rejects_other_formats() -> TestResult {
     let (directory, _) = scenario()?;
     let search = ["sweep", "small.toml", "--find-best", "--tolerance", "0.5", "--out"];
     let output = sweetspot(directory.path(), &[&search[..], &["best.json"]].concat()).output()?;
@@ -503,7 +503,7 @@ fn a_search_writes_json_and_rejects_other_formats() -> Tested {
 }
 
 #[test]
-fn search_options_and_sweep_options_exclude_each_other() -> Tested {
+fn search_options_and_sweep_options_exclude_each_other() -> TestResult {
     let (directory, _) = scenario()?;
     let line = ["sweep", "small.toml", "--over", "path.rtt=10ms,20ms", "--tolerance", "0.1"];
     let output = sweetspot(directory.path(), &line).output()?;
@@ -518,7 +518,7 @@ fn search_options_and_sweep_options_exclude_each_other() -> Tested {
 
 /// 130 packets of 1000 B fill C T = 125, and T = 20 ms becomes 20.8 ms. The kernel's window also fills a large buffer.
 #[test]
-fn among_equally_fast_variants_the_verdict_names_the_lowest_rtt_first() -> Tested {
+fn among_equally_fast_variants_the_verdict_names_the_lowest_rtt_first() -> TestResult {
     let (directory, _) = scenario()?;
     // By then, slow start is over.
     let line = ["sweep", "small.toml", "--set", "warmup=30s", "--set", "path.buffer=2000pkt"];
@@ -535,7 +535,7 @@ fn among_equally_fast_variants_the_verdict_names_the_lowest_rtt_first() -> Teste
 }
 
 #[test]
-fn sweep_lists_scenarios_and_run_rejects_bad_output_names_and_reads_stdin() -> Tested {
+fn sweep_lists_scenarios_and_run_rejects_bad_output_names_and_reads_stdin() -> TestResult {
     let (directory, _) = scenario()?;
     let listed = |verb: &str| sweetspot(directory.path(), &[verb, "@"]).output();
     assert_eq!(listed("sweep")?.stdout, listed("run")?.stdout);

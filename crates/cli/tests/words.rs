@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 fn sweetspot(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
@@ -23,7 +23,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_failed_write_to_stdout_is_reported() -> Tested {
+fn a_failed_write_to_stdout_is_reported() -> TestResult {
     for arguments in [&["generate", "completions", "bash"][..], &["advise", "host"], &["--help"]] {
         let output = sweetspot(arguments).stdout(full()?).stderr(Stdio::piped()).output()?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
@@ -35,7 +35,7 @@ fn a_failed_write_to_stdout_is_reported() -> Tested {
 }
 
 #[test]
-fn a_closed_output_pipe_is_not_an_error() -> Tested {
+fn a_closed_output_pipe_is_not_an_error() -> TestResult {
     // The last one would never end by itself.
     let endless = ["top", "--json", "--interval", "100ms"];
     for arguments in
@@ -51,7 +51,7 @@ fn a_closed_output_pipe_is_not_an_error() -> Tested {
 }
 
 #[test]
-fn unwritable_stderr_does_not_change_the_exit_code() -> Tested {
+fn unwritable_stderr_does_not_change_the_exit_code() -> TestResult {
     let path = "rate=100Mbit/s rtt=1ms buffer=125kB";
     let mut emulate = sweetspot(&["emulate", "--path", path, "--", "sh", "-c", "exit 7"]);
     let seen = emulate.output()?;
@@ -65,7 +65,7 @@ fn unwritable_stderr_does_not_change_the_exit_code() -> Tested {
 }
 
 #[test]
-fn an_endless_scenario_file_is_rejected() -> Tested {
+fn an_endless_scenario_file_is_rejected() -> TestResult {
     let output = sweetspot(&["run", "/dev/zero"]).output()?;
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("/dev/zero: more than 16 MiB"), "{}", stderr(&output));
@@ -73,7 +73,7 @@ fn an_endless_scenario_file_is_rejected() -> Tested {
 }
 
 #[test]
-fn a_scenario_that_is_not_utf8_is_rejected_with_its_line_number() -> Tested {
+fn a_scenario_that_is_not_utf8_is_rejected_with_its_line_number() -> TestResult {
     let file = std::env::temp_dir().join(format!("latin1-{}.toml", std::process::id()));
     std::fs::write(&file, b"seed = 1\ntitle = \"na\xefve\"\n")?;
     let output = sweetspot(&["run", &file.to_string_lossy()]).output()?;
@@ -84,7 +84,7 @@ fn a_scenario_that_is_not_utf8_is_rejected_with_its_line_number() -> Tested {
 }
 
 #[test]
-fn a_usage_error_takes_one_line_and_names_the_next_step() -> Tested {
+fn a_usage_error_takes_one_line_and_names_the_next_step() -> TestResult {
     for (arguments, word) in [
         (&["frobnicate"][..], "frobnicate"),
         (&["serve"], "--dir"),
@@ -103,7 +103,7 @@ fn a_usage_error_takes_one_line_and_names_the_next_step() -> Tested {
 }
 
 #[test]
-fn a_seed_that_json_numbers_cannot_hold_is_rejected() -> Tested {
+fn a_seed_that_json_numbers_cannot_hold_is_rejected() -> TestResult {
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/jitter.toml");
     let output = sweetspot(&["run", scenario, "--seed", "9007199254740993"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -112,19 +112,19 @@ fn a_seed_that_json_numbers_cannot_hold_is_rejected() -> Tested {
 }
 
 #[test]
-fn advice_with_cross_traffic_is_simulated_unless_disabled() -> Tested {
+fn advice_with_cross_traffic_is_simulated_unless_disabled() -> TestResult {
     let question = ["advise", "window", "--rate", "5Mbit", "--rtt", "30ms", "--buffer", "25kB"];
-    let ask = |more: &[&str]| -> std::io::Result<serde_json::Value> {
+    let request = |more: &[&str]| -> std::io::Result<serde_json::Value> {
         let output = sweetspot(&[&question, more].concat()).arg("--json").output()?;
         Ok(serde_json::from_slice(&output.stdout)?)
     };
-    let simulated = ask(&["--cross", "elephants:50%"])?;
+    let simulated = request(&["--cross", "elephants:50%"])?;
     let tried = simulated["simulated"]["windows"].as_array().ok_or("no windows")?;
     let held = |w: &&serde_json::Value| w["window_bytes"] == simulated["recommended_bytes"];
     assert!(tried.iter().any(|w| held(&w)), "{simulated}");
-    assert!(ask(&["--cross", "elephants:50%", "--verify", "none"])?["simulated"].is_null());
+    assert!(request(&["--cross", "elephants:50%", "--verify", "none"])?["simulated"].is_null());
     // Without a simulation, the closed form is the answer.
-    assert!(ask(&[])?["simulated"].is_null());
+    assert!(request(&[])?["simulated"].is_null());
     Ok(())
 }
 
@@ -140,20 +140,20 @@ fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn ui_reports_a_missing_diagnose_page_at_startup() -> Tested {
+fn ui_reports_a_missing_diagnose_page_at_startup() -> TestResult {
     let mut ui = sweetspot(&["ui"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut address = String::new();
     BufReader::new(ui.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
     let about = about(&address);
     ui.kill()?;
-    let said = stderr(&ui.wait_with_output()?);
+    let printed = stderr(&ui.wait_with_output()?);
     let simulates = about?.contains("\"simulator\":true");
-    assert_eq!(said.contains("no diagnose page in this build"), !simulates, "{said}");
+    assert_eq!(printed.contains("no diagnose page in this build"), !simulates, "{printed}");
     Ok(())
 }
 
 #[test]
-fn the_overview_names_only_existing_verbs_and_every_page_has_its_sections() -> Tested {
+fn the_overview_names_only_existing_verbs_and_every_page_has_its_sections() -> TestResult {
     let directory = tempfile::tempdir()?;
     let output = sweetspot(&["generate", "man", "."]).current_dir(&directory).output()?;
     assert!(output.status.success(), "{}", stderr(&output));
@@ -209,7 +209,7 @@ fn the_overview_names_only_existing_verbs_and_every_page_has_its_sections() -> T
 }
 
 #[test]
-fn an_error_says_that_a_file_is_not_a_directory() -> Tested {
+fn an_error_says_that_a_file_is_not_a_directory() -> TestResult {
     let file = tempfile::NamedTempFile::new()?;
     let path = file.path().to_string_lossy().into_owned();
     let output = sweetspot(&["generate", "man", &path]).output()?;
@@ -236,7 +236,7 @@ fn advice_for_a_path_equals_advice_for_its_parameters() {
 }
 
 #[test]
-fn an_old_verb_name_yields_one_line_with_the_new_name() -> Tested {
+fn an_old_verb_name_yields_one_line_with_the_new_name() -> TestResult {
     let renamed = [
         ("test", "sweetspot measure --quick"),
         ("mft", "sweetspot sweep --find-best"),
@@ -259,7 +259,7 @@ fn an_old_verb_name_yields_one_line_with_the_new_name() -> Tested {
 }
 
 #[test]
-fn the_help_lists_at_most_eighteen_verbs_in_four_groups() -> Tested {
+fn the_help_lists_at_most_eighteen_verbs_in_four_groups() -> TestResult {
     let help = String::from_utf8(sweetspot(&["--help"]).output()?.stdout)?;
     for group in ["Move files:", "Inspect connections and paths:", "Tune:", "Study:"] {
         assert!(help.contains(group), "{help}");

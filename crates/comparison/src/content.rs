@@ -48,9 +48,9 @@ fn write_random(path: &Path, size: Bytes, seed: u64) -> io::Result<()> {
     let mut left = size.get();
     while left > 0 {
         let word = random.bits().to_le_bytes();
-        let taken = left.min(word.len() as u64);
-        file.write_all(&word[..taken as usize])?;
-        left -= taken;
+        let length = left.min(word.len() as u64);
+        file.write_all(&word[..length as usize])?;
+        left -= length;
     }
     file.into_inner()?.sync_all()
 }

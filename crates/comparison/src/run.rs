@@ -162,12 +162,12 @@ impl VariantRunner<'_> {
         send: &mut Program,
         progress: &mut dyn FnMut(&TransferStatus),
     ) -> Result<Vec<PathSample>, ComparisonError> {
-        let begun = clock::now();
+        let started = clock::now();
         let at_best = self.content.size / self.path.payload_capacity();
         let limit = LISTEN_TIMEOUT + at_best * 50;
         let mut samples = emulation.observe();
         while send.ended().is_none() {
-            let elapsed = clock::now().since(begun);
+            let elapsed = clock::now().since(started);
             if elapsed > limit {
                 return Err(ComparisonError::TooSlow(limit));
             }

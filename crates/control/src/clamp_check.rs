@@ -39,7 +39,7 @@ mod tests {
     const LIMIT: Bytes = Bytes::new(500_000);
 
     /// Samples every 50 ms, at 10 MB/s, for ten seconds; returns the time of the verdict, in seconds.
-    fn sure(window: impl Fn(f64) -> u64) -> Option<f64> {
+    fn detection_time(window: impl Fn(f64) -> u64) -> Option<f64> {
         let mut clamp_check = ClampCheck::default();
         let arrived = Bytes::new(500_000);
         (0..200).map(|n| f64::from(n) * 0.05).find(|t| {
@@ -51,18 +51,21 @@ mod tests {
     #[test]
     fn a_window_that_stays_above_its_limit_is_detected() {
         // 3 x 3 MB take 0.9 s at 10 MB/s, so the minimum of two seconds decides.
-        assert_eq!(sure(|_| 3_000_000), Some(2.0));
+        assert_eq!(detection_time(|_| 3_000_000), Some(2.0));
     }
 
     #[test]
     fn a_window_that_shrinks_as_data_arrives_is_not_refusal() {
         // The window shrinks from 6 MB to the limit within 0.55 s.
-        assert_eq!(sure(|t| 6_000_000_u64.saturating_sub((t * 1e7) as u64).max(500_000)), None);
+        assert_eq!(
+            detection_time(|t| 6_000_000_u64.saturating_sub((t * 1e7) as u64).max(500_000)),
+            None
+        );
     }
 
     #[test]
     fn an_occasionally_overwritten_clamp_is_not_refusal() {
-        assert_eq!(sure(|t| if t % 1.0 < 0.5 { 3_000_000 } else { 500_000 }), None);
+        assert_eq!(detection_time(|t| if t % 1.0 < 0.5 { 3_000_000 } else { 500_000 }), None);
     }
 
     #[test]

@@ -224,7 +224,7 @@ impl ControlLoop {
     }
 
     /// The window limit that the controller wants; `None`: no limit.
-    pub fn wanted(&self) -> Option<Bytes> {
+    pub fn requested_window(&self) -> Option<Bytes> {
         self.limit.flatten()
     }
 

@@ -13,7 +13,7 @@ pub struct TuneEvent {
     /// The time of the event, seconds since 1970-01-01 UTC.
     pub wall_s: f64,
     /// The connection and its owner.
-    pub who: ConnectionOwner,
+    pub connection_owner: ConnectionOwner,
     /// The kind of event.
     pub kind: TuneEventKind,
     /// Why, in words.
@@ -176,7 +176,7 @@ struct JsonLine<'a> {
     dry_run: bool,
     why: &'a str,
     #[serde(flatten)]
-    who: &'a ConnectionOwner,
+    connection_owner: &'a ConnectionOwner,
     #[serde(flatten)]
     change: ChangeRecord,
     goodput_bps: Option<f64>,
@@ -236,7 +236,7 @@ impl TuneEvent {
             event: self.kind.name(),
             dry_run,
             why: &self.why,
-            who: &self.who,
+            connection_owner: &self.connection_owner,
             change: self.change.into(),
             goodput_bps: (has_rtt || self.rate > Rate::ZERO).then(|| self.rate.as_f64()),
             rtt_s: has_rtt.then(|| self.rtt.0.as_secs_f64()),
@@ -264,7 +264,7 @@ impl TuneEvent {
             AppliedChange::Pace { .. } | AppliedChange::Congestion { .. } => (None, String::new()),
         };
         let Some(would) = would else { return self.to_string() };
-        let ConnectionOwner { pid, program, remote, .. } = &self.who;
+        let ConnectionOwner { pid, program, remote, .. } = &self.connection_owner;
         format!("{program}[{pid}] {remote}: {would}{now}: {}{}", self.why, self.rule())
     }
 
@@ -288,13 +288,13 @@ impl TuneEvent {
 
     /// The rule that decides about the connection, in brackets.
     fn rule(&self) -> String {
-        self.who.rule.map_or(String::new(), |rule| format!(" ({rule})"))
+        self.connection_owner.rule.map_or(String::new(), |rule| format!(" ({rule})"))
     }
 }
 
 impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConnectionOwner { pid, program, remote, .. } = &self.who;
+        let ConnectionOwner { pid, program, remote, .. } = &self.connection_owner;
         write!(f, "{program}[{pid}] {remote}: {}", self.kind.words())?;
         let is_shown = |changes: bool, has_limit: bool| match self.kind {
             TuneEventKind::Gone => false,
@@ -341,7 +341,7 @@ mod tests {
     fn event(change: AppliedChange) -> TuneEvent {
         TuneEvent {
             wall_s: 1.5,
-            who: ConnectionOwner {
+            connection_owner: ConnectionOwner {
                 pid: 7,
                 program: "rsync".to_owned(),
                 local: "192.0.2.1:50000".parse().unwrap(),
@@ -397,9 +397,9 @@ mod tests {
     fn the_closed_event_of_a_paced_upload_names_no_window() {
         let from = Some(Rate::from_mbit_per_second(94));
         let change = AppliedChange::Pace { from, to: None, kernel: None };
-        let gone = TuneEvent { kind: TuneEventKind::Gone, ..event(change) };
-        assert_eq!(gone.to_string(), "rsync[7] 192.0.2.2:873: closed: its queue is gone");
-        let json: serde_json::Value = serde_json::from_str(&gone.json(false)).unwrap();
+        let closed = TuneEvent { kind: TuneEventKind::Gone, ..event(change) };
+        assert_eq!(closed.to_string(), "rsync[7] 192.0.2.2:873: closed: its queue is gone");
+        let json: serde_json::Value = serde_json::from_str(&closed.json(false)).unwrap();
         assert_eq!(json["pace_from_bps"], 94_000_000);
         assert!(json.get("from_bytes").is_none() && json.get("advertised_bytes").is_none());
     }
@@ -460,7 +460,7 @@ mod tests {
         };
         assert!(json(&event).get("rule").is_none());
         let goal = Some(crate::Goal::Throughput);
-        event.who.rule = Some(MatchedRule { number: 1, line: 2, goal });
+        event.connection_owner.rule = Some(MatchedRule { number: 1, line: 2, goal });
         let end = ": its queue is gone (rule 1, line 2: throughput)";
         assert!(event.to_string().ends_with(end), "{event}");
         assert!(event.conditional().ends_with(end), "{}", event.conditional());

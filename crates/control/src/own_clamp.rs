@@ -18,7 +18,7 @@ const BUFFER_PARTS: u64 = 256;
 
 /// The kernel may have set a clamp earlier, for a smaller buffer. A clamp below 1/4 of the buffer, half of the kernel's initial
 /// ratio (TCP_DEFAULT_SCALING_RATIO), counts as the program's.
-const FAR_BELOW: u64 = 4;
+const KERNEL_CLAMP_DIVISOR: u64 = 4;
 
 /// The initial receive buffer of a connection (`tcp_rmem`, since Linux 4.20). Its clamp stays in force if a program sets
 /// another buffer before the first data arrive.
@@ -67,8 +67,8 @@ impl OwnClamp {
         self.found = Some(clamp);
         // The kernel may have grown the buffer, and the clamp with it, between the two reads.
         let is_steady = before.size == after.size;
-        let may_tell =
-            is_steady && self.first_size == Some(before.size) || clamp < before.size / FAR_BELOW;
+        let may_tell = is_steady && self.first_size == Some(before.size)
+            || clamp < before.size / KERNEL_CLAMP_DIVISOR;
         let is_of_kernel = [before.size, after.size, DEFAULT_BUFFER]
             .into_iter()
             .any(|buffer| is_of_kernel(clamp, buffer, self.mss));

@@ -13,7 +13,7 @@ use crate::sender_help::SenderRequest;
 const PUNCH_INTERVAL: Duration = Duration::from_millis(100);
 /// A guest stops punching after this time: datagrams are blocked, or the host does not know the guest. It is three of the
 /// longest satellite RTTs.
-const GIVE_UP: Duration = Duration::from_secs(2);
+const PUNCH_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time until a steering message is first repeated; the time doubles with each repetition.
 const FIRST_REPEAT: Duration = Duration::from_millis(50);
 /// The longest time between two repetitions, which do not stop while the message asks for something.
@@ -39,8 +39,8 @@ pub struct PeerLink {
     end: Inviting,
     began: Option<Time>,
     /// When the last packet from the peer arrived, and the last one in which it acted as a receiver.
-    heard: Option<Time>,
-    asked: Option<Time>,
+    last_received: Option<Time>,
+    last_request: Option<Time>,
     /// The number of punches sent, and the highest number of a punch received.
     punches: u32,
     punched: u32,
@@ -104,8 +104,8 @@ impl PeerLink {
             headers,
             end,
             began: None,
-            heard: None,
-            asked: None,
+            last_received: None,
+            last_request: None,
             punches: 0,
             punched: 0,
             punch_due: Time::ZERO,
@@ -122,17 +122,20 @@ impl PeerLink {
 
     /// Whether a packet from the peer has arrived, so that the peer can be reached.
     pub fn is_up(&self) -> bool {
-        self.heard.is_some()
+        self.last_received.is_some()
     }
 
     /// Whether no packet from the peer arrived in time.
     pub fn has_failed(&self, now: Time) -> bool {
-        self.heard.is_none() && self.began.is_some_and(|began| now.since(began) >= GIVE_UP)
+        self.last_received.is_none()
+            && self.began.is_some_and(|began| now.since(began) >= PUNCH_TIMEOUT)
     }
 
     /// How the peer, as a receiver, wants this end to send; `None` if it has not asked within the lease.
     pub fn steering(&self, now: Time) -> Option<Steering> {
-        self.asked.filter(|asked| now.since(*asked) < LEASE).map(|_| self.sender.steering)
+        self.last_request
+            .filter(|last_request| now.since(*last_request) < LEASE)
+            .map(|_| self.sender.steering)
     }
 
     /// Handles a datagram that arrived at `arrived`. At `now`, this end's sender has delivered `acked` bytes; `report` is its
@@ -146,7 +149,7 @@ impl PeerLink {
         acked: Bytes,
     ) -> Option<Received> {
         let packet = self.peers.open(datagram)?;
-        self.heard = Some(now);
+        self.last_received = Some(now);
         match packet {
             ProbePacket::Punch { sequence } if sequence > self.punched => {
                 self.punched = sequence;
@@ -156,24 +159,24 @@ impl PeerLink {
             }
             ProbePacket::Probe { sequence: probe } => {
                 let sequence = self.sender.reflector.handle_probe(probe)?;
-                self.asked = Some(now);
+                self.last_request = Some(now);
                 let held = now.since(arrived);
                 let answer =
                     ProbePacket::Answer(ProbeAnswer { probe, sequence, held, report: *report });
                 self.transmit(&answer, Bytes::new(datagram.len() as u64));
             }
             ProbePacket::TrainRequest { train, packets, payload } => {
-                self.asked = Some(now);
+                self.last_request = Some(now);
                 self.send_train(train, packets, payload, acked);
             }
             ProbePacket::Steer { sequence, steering } if sequence > self.sender.steered => {
-                self.asked = Some(now);
+                self.last_request = Some(now);
                 (self.sender.steered, self.sender.steering) = (sequence, steering);
                 return Some(Received::Steer(steering));
             }
             // A repetition only renews the lease.
             ProbePacket::Steer { sequence, .. } if sequence == self.sender.steered => {
-                self.asked = Some(now);
+                self.last_request = Some(now);
             }
             ProbePacket::Answer(answer) => return Some(Received::Answer(answer)),
             ProbePacket::Train(packet) => {
@@ -244,7 +247,7 @@ impl PeerLink {
     }
 
     fn is_punching(&self, now: Time) -> bool {
-        self.end == Inviting::Guest && self.heard.is_none() && !self.has_failed(now)
+        self.end == Inviting::Guest && self.last_received.is_none() && !self.has_failed(now)
     }
 
     /// The next datagrams to send; `None` once there are no more.

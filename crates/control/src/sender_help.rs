@@ -37,7 +37,7 @@ pub(crate) struct SenderHelp {
 }
 
 impl SenderHelp {
-    pub fn ask(&mut self, request: SenderRequest) {
+    pub fn send_request(&mut self, request: SenderRequest) {
         self.requests.push_back(request);
     }
 
@@ -45,7 +45,7 @@ impl SenderHelp {
     pub fn steer(&mut self, change: impl FnOnce(&mut Steering)) {
         change(&mut self.steering);
         self.requests.retain(|request| !matches!(request, SenderRequest::Steer(_)));
-        self.ask(SenderRequest::Steer(self.steering));
+        self.send_request(SenderRequest::Steer(self.steering));
     }
 
     pub fn poll(&mut self) -> Option<SenderRequest> {

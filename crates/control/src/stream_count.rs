@@ -42,9 +42,9 @@ pub struct StreamCount {
     marks: Option<[(Time, Bytes); 2]>,
     /// The rate before the last doubling.
     before: Option<Rate>,
-    /// The number of doublings that did not pay off; no other is tried before `rests_until`.
+    /// The number of doublings that did not pay off; no other is tried before `idle_until`.
     failures: u32,
-    rests_until: Time,
+    idle_until: Time,
 }
 
 /// Something limits each connection separately.
@@ -65,7 +65,7 @@ impl StreamCount {
             marks: None,
             before: None,
             failures: 0,
-            rests_until: Time::ZERO,
+            idle_until: Time::ZERO,
         }
     }
 
@@ -101,7 +101,7 @@ impl StreamCount {
                 return self.become_count(now, needed as u32);
             }
         }
-        if now < self.rests_until {
+        if now < self.idle_until {
             return None;
         }
         let marks = self.marks.get_or_insert([(now, content); 2]);
@@ -130,7 +130,7 @@ impl StreamCount {
         if gain.is_some_and(|gain| gain < MIN_GAIN) {
             // This rate may be from an unusual moment, too: doubling is tried again, after ever longer waits.
             self.failures += 1;
-            self.rests_until = now + settling(rtt) * (4 << self.failures.min(6));
+            self.idle_until = now + settling(rtt) * (4 << self.failures.min(6));
             (self.before, self.marks) = (None, None);
             return None;
         }
@@ -239,7 +239,7 @@ const QUIET_TIME: Duration = Duration::from_secs(2);
 const QUEUE_SHARE: f64 = 0.15;
 const MIN_QUEUE: Duration = Duration::from_millis(2);
 /// On a full path, doubling the connections raises the loss rate by at least this factor.
-const MORE_LOSSES: f64 = 2.0;
+const FULL_PATH_LOSS_GROWTH: f64 = 2.0;
 
 impl LossWatch {
     /// The fraction of segments lost at random, if random losses limit the sender.
@@ -274,7 +274,8 @@ impl LossWatch {
             if self.first.is_none_or(|(streams, _)| streams == stage.streams) {
                 self.first = Some((stage.streams, share));
             }
-            self.random = self.first.is_some_and(|(_, first)| share <= first * MORE_LOSSES);
+            self.random =
+                self.first.is_some_and(|(_, first)| share <= first * FULL_PATH_LOSS_GROWTH);
             // Counting stopped because of the last loss; leaving it out makes the estimate unbiased.
             self.share = self.random.then_some((losses - 1) as f64 / segments as f64);
         }

@@ -205,11 +205,15 @@ impl TuneSummary {
         if event.kind == TuneEventKind::NotLimited {
             return;
         }
-        let who = &event.who;
-        let known = self.connections.iter_mut().position(|known| known.cookie == who.cookie);
+        let connection_owner = &event.connection_owner;
+        let known =
+            self.connections.iter_mut().position(|known| known.cookie == connection_owner.cookie);
         let at = known.unwrap_or_else(|| {
-            let name = format!("{}[{}] {}", who.program, who.pid, who.remote);
-            let cookie = who.cookie;
+            let name = format!(
+                "{}[{}] {}",
+                connection_owner.program, connection_owner.pid, connection_owner.remote
+            );
+            let cookie = connection_owner.cookie;
             self.connections.push(TunedConnection { cookie, name, ..TunedConnection::default() });
             self.connections.len() - 1
         });
@@ -253,10 +257,10 @@ impl TuneSummary {
         self.connections.len() + self.dropped
     }
 
-    /// The lines of the summary: the time since `begun_s` and the number of connections, then a line per connection; none if no
+    /// The lines of the summary: the time since `start_s` and the number of connections, then a line per connection; none if no
     /// connection was tuned. Times are seconds on the clock of [`TuneEvent::wall_s`].
-    pub fn lines(&self, begun_s: f64, end_s: f64) -> Vec<String> {
-        let took = seconds((end_s - begun_s).max(0.0));
+    pub fn lines(&self, start_s: f64, end_s: f64) -> Vec<String> {
+        let took = seconds((end_s - start_s).max(0.0));
         let count = self.connections();
         let first = match count {
             0 => return Vec::new(),
@@ -311,7 +315,7 @@ mod tests {
     fn event(cookie: u64, wall_s: f64, kind: TuneEventKind, to: Option<u64>) -> TuneEvent {
         TuneEvent {
             wall_s,
-            who: ConnectionOwner {
+            connection_owner: ConnectionOwner {
                 pid: 7,
                 program: "curl".to_owned(),
                 local: "192.0.2.1:50000".parse().unwrap(),

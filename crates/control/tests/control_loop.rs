@@ -236,7 +236,7 @@ fn the_actuator_gets_the_limit_and_the_sender_both_limit_and_pacing() {
         phase: "ramping".into(),
     };
     assert_eq!(last_control(&effects), [&steer]);
-    assert_eq!(rig.control_loop.wanted(), Some(window));
+    assert_eq!(rig.control_loop.requested_window(), Some(window));
 
     rig.wants(&[Output::Window(None)]);
     let effects = rig.timeout(ms(10), &QUIET);

@@ -45,7 +45,7 @@ fn carry(now: Time, from: &mut PeerLink, to: &mut PeerLink) -> Vec<Received> {
 }
 
 /// A pair of links that have received packets from each other.
-fn met() -> (PeerLink, PeerLink) {
+fn connected_pair() -> (PeerLink, PeerLink) {
     let (mut host, mut guest) = pair();
     guest.handle_timeout(ms(0));
     carry(ms(20), &mut guest, &mut host);
@@ -71,7 +71,7 @@ fn a_guest_without_an_answer_gives_up_after_two_seconds() {
 
 #[test]
 fn either_end_sends_requests_as_the_receiver() {
-    let (mut host, mut guest) = met();
+    let (mut host, mut guest) = connected_pair();
     for host_receives in [true, false] {
         let (receiver, sender) = match host_receives {
             true => (&mut host, &mut guest),
@@ -97,7 +97,7 @@ fn either_end_sends_requests_as_the_receiver() {
 
 #[test]
 fn steering_survives_loss_and_ends_when_the_receiver_releases_it() {
-    let (mut host, mut guest) = met();
+    let (mut host, mut guest) = connected_pair();
     let pacing = Some(Rate::from_mbit_per_second(50));
     let steering = Steering { pacing, congestion: CongestionChoice::Bbr };
     guest.handle_request(ms(100), &SenderRequest::Steer(steering));
@@ -123,7 +123,7 @@ fn steering_survives_loss_and_ends_when_the_receiver_releases_it() {
 
 #[test]
 fn an_end_rejects_its_own_reflected_packets() {
-    let (mut host, mut guest) = met();
+    let (mut host, mut guest) = connected_pair();
     for link in [&mut host, &mut guest] {
         link.handle_request(ms(100), &SenderRequest::Probe { sequence: 0 });
         for datagram in sent(link) {

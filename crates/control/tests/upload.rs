@@ -21,10 +21,10 @@ struct Case {
     /// A change of the path's rate for eight seconds: its time, the rate during it, and the rate otherwise.
     change: Option<(f64, f64, f64)>,
     /// Bytes of cross traffic in the buffer.
-    others: fn(f64) -> f64,
+    cross_traffic: fn(f64) -> f64,
     /// The time between two runs of the tuner. Above the usual 25 ms the host is busy, and timers do not bring a
     /// run forward.
-    look: f64,
+    sample_interval: f64,
     /// The interval of samples by the kernel; a run reads those since the last one. `None`: one sample per run.
     sampled: Option<f64>,
     /// The program's maximum sending rate, in bytes per second.
@@ -43,8 +43,8 @@ const USUAL: Case = Case {
     buffer: 2.0 * BDP,
     rate: |_| RATE,
     change: None,
-    others: |_| 0.0,
-    look: 0.025,
+    cross_traffic: |_| 0.0,
+    sample_interval: 0.025,
     sampled: None,
     program: f64::INFINITY,
     stops: f64::INFINITY,
@@ -92,10 +92,10 @@ fn simulate(case: &Case, seconds: usize) -> Run {
     let mut pace = case
         .saved
         .map_or(f64::INFINITY, |saved| saved.window.as_f64() / saved.minimum_rtt.as_secs_f64());
-    let (mut in_flight, mut queue, mut delivered, mut rested) = (0.0, 0.0_f64, 0.0, 0.0);
+    let (mut in_flight, mut queue, mut delivered, mut reduced_until) = (0.0, 0.0_f64, 0.0, 0.0);
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
     let mut run = Run::default();
-    let (mut second, mut depth, mut rtt, mut next_look, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
+    let (mut second, mut depth, mut rtt, mut next_reading, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
     let (mut samples, mut next_sample) = (Vec::new(), 0.0);
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
@@ -117,10 +117,10 @@ fn simulate(case: &Case, seconds: usize) -> Run {
         let rate = case.change.map_or((case.rate)(t), |(begin, slow, fast)| {
             if (begin..begin + 8.0).contains(&t) { slow } else { fast }
         });
-        let others = (case.others)(t);
-        let full = queue + others;
-        if full > case.buffer && t > rested {
-            (cwnd, slow_start, rested) = (cwnd * 0.7, false, t + rtt);
+        let cross_traffic = (case.cross_traffic)(t);
+        let full = queue + cross_traffic;
+        if full > case.buffer && t > reduced_until {
+            (cwnd, slow_start, reduced_until) = (cwnd * 0.7, false, t + rtt);
         }
         // The queue is FIFO: the upload gets its share of the queue.
         let served = if full > 0.0 { (rate * STEP).min(full) * queue / full } else { 0.0 };
@@ -131,7 +131,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
         run.delivered.push(delivered);
         run.standing.push(queue);
         let now = Time::from_nanos((t * 1e9) as u64 + 1);
-        if t >= case.sampled.map_or(next_look, |_| next_sample) {
+        if t >= case.sampled.map_or(next_reading, |_| next_sample) {
             let report = SenderReport {
                 in_flight: Bytes::from_f64(in_flight),
                 minimum_rtt: Duration::from_secs_f64(RTT),
@@ -142,7 +142,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             samples.push((now, bytes, rtt, report));
             next_sample = t + case.sampled.unwrap_or(0.0);
         }
-        if t >= next_look {
+        if t >= next_reading {
             looks += 1;
             let mut steps: Vec<PaceStep> = samples
                 .drain(..)
@@ -154,8 +154,12 @@ fn simulate(case: &Case, seconds: usize) -> Run {
                 steps.extend(upload.handle_timeout(now));
             }
             let due = upload.poll_timeout().as_secs_f64();
-            let min = if case.look > USUAL.look { case.look } else { 0.0 };
-            next_look = (t + case.look).min(due.max(t + min));
+            let min = if case.sample_interval > USUAL.sample_interval {
+                case.sample_interval
+            } else {
+                0.0
+            };
+            next_reading = (t + case.sample_interval).min(due.max(t + min));
             for step in steps {
                 run.steps.push(step.kind);
                 if case.paced {
@@ -248,8 +252,8 @@ fn pacing_adapts_to_a_rate_change_within_twenty_rtts() {
 /// The kernel takes a sample every quarter of an interval, but timers run by the clock.
 #[test]
 fn samples_older_than_the_timer_do_not_change_the_outcome() {
-    follows_within_twenty_round_trips(Some(USUAL.look / 4.0));
-    let samples = Case { sampled: Some(USUAL.look / 4.0), ..USUAL };
+    follows_within_twenty_round_trips(Some(USUAL.sample_interval / 4.0));
+    let samples = Case { sampled: Some(USUAL.sample_interval / 4.0), ..USUAL };
     let (looked, sampled) = (simulate(&USUAL, 20), simulate(&samples, 20));
     let ratio = sampled.goodput(5..20) / looked.goodput(5..20);
     assert!((0.99..=1.01).contains(&ratio), "{ratio}");
@@ -265,7 +269,7 @@ fn simulate_change(begin: f64, slow: f64, fast: f64, sampled: Option<f64>) -> Ru
 #[test]
 fn a_host_that_samples_late_still_finds_a_faster_path() {
     let rate = |t: f64| if t < 16.0 { RATE / 2.0 } else { RATE };
-    let run = simulate(&Case { rate, look: 0.2, ..USUAL }, 30);
+    let run = simulate(&Case { rate, sample_interval: 0.2, ..USUAL }, 30);
     assert!(run.goodput(8..16) >= 0.95 * RATE / 2.0, "{:?}", run.seconds);
     assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
 }
@@ -283,9 +287,9 @@ fn trials_do_not_overflow_a_quarter_bdp_buffer() {
 #[test]
 fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     // From the fourth second on, cross traffic keeps 1.2 BDP in the buffer, whatever the upload does.
-    let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
-    let alone = simulate(&Case { others, paced: false, ..USUAL }, 40);
-    let paced = simulate(&Case { others, ..USUAL }, 40);
+    let cross_traffic = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
+    let alone = simulate(&Case { cross_traffic, paced: false, ..USUAL }, 40);
+    let paced = simulate(&Case { cross_traffic, ..USUAL }, 40);
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
@@ -341,8 +345,8 @@ fn an_upload_that_never_filled_its_path_keeps_the_saved_state() {
 
 #[test]
 fn an_upload_beside_cross_traffic_saves_no_path_state() {
-    let others = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
-    let left = simulate(&Case { others, ..USUAL }, 12).left;
+    let cross_traffic = |t: f64| if t > 4.0 { 1.2 * BDP } else { 0.0 };
+    let left = simulate(&Case { cross_traffic, ..USUAL }, 12).left;
     assert_eq!(left, Some(None));
 }
 

@@ -13,18 +13,18 @@ use self::opening::never_established;
 use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
-use crate::limits::{MIN_PRINTED_SHARE, OFTEN};
+use crate::limits::{FREQUENT_SHARE, MIN_PRINTED_SHARE};
 use crate::live::QUEUE;
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
 use crate::unscaled::{filled_window, has_room, min_windows, varies};
-use crate::{Class, Evidence, Facts, Flow, Limits, Reader, Seen, Stall};
+use crate::{CaptureExtent, Class, Evidence, Facts, Flow, Limits, Reader, Stall};
 
 /// The path counts as full from this share of its capacity on.
-const FULL: f64 = 0.9;
-/// As [`FULL`], while a queue stands and the window does not grow.
+const FULL_PATH_SHARE: f64 = 0.9;
+/// As [`FULL_PATH_SHARE`], while a queue stands and the window does not grow.
 const NEARLY_FULL: f64 = 0.7;
-/// As [`FULL`], if the rate is the only sign.
+/// As [`FULL_PATH_SHARE`], if the rate is the only sign.
 const QUITE_FULL: f64 = 0.95;
 /// Minimum number of waits for delayed acknowledgements that are attributed to Nagle's algorithm, not to chance.
 const NAGLE_WAITS: u64 = 5;
@@ -32,7 +32,7 @@ const NAGLE_WAITS: u64 = 5;
 /// Maps each part of a stream's time to a class, once all of the stream has been read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Classifier {
-    whole: Whole,
+    summary: StreamSummary,
     /// Whether the capture shows enough for a verdict.
     known: bool,
 }
@@ -40,14 +40,14 @@ pub struct Classifier {
 impl Classifier {
     /// The class of the time of `account`.
     pub(crate) fn class(&self, account: &Account) -> Class {
-        let class = class(account, &self.whole);
-        let is_told = self.known && (shows_at_once(class) || !self.whole.is_brief);
-        if is_told { class } else { Class::Unknown }
+        let class = class(account, &self.summary);
+        let is_reported_at_once = self.known && (shows_at_once(class) || !self.summary.is_brief);
+        if is_reported_at_once { class } else { Class::Unknown }
     }
 
     /// The classifier for a path that the stream fills together with others.
     pub(crate) fn on_full_path(mut self) -> Classifier {
-        self.whole.shares_full_path = true;
+        self.summary.shares_full_path = true;
         self
     }
 
@@ -70,11 +70,12 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     let begins_midway = connection.handshake.offers[0].is_none();
     evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
     let is_brief = is_brief(connection, side);
-    let whole = Whole { begins_midway, is_brief, ..Whole::new(stream, &evidence) };
-    if let Some(window) = whole.filled {
+    let summary =
+        StreamSummary { begins_midway, is_brief, ..StreamSummary::new(stream, &evidence) };
+    if let Some(window) = summary.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
-    let mut limits = Classifier { whole, known: true }.limits(stream);
+    let mut limits = Classifier { summary, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
     let closed_for = stream.closed_since().map(|since| connection.last.since(since));
     evidence.note_hang(closed_for, limits.time(Class::ReceiverApplication));
@@ -93,8 +94,8 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     if !known {
         limits = Limits::only(Class::Unknown, time);
     }
-    evidence.unknown_because = evidence.unknown_because.or_else(|| doubt(stream, &whole));
-    (limits, evidence, Classifier { whole, known })
+    evidence.unknown_because = evidence.unknown_because.or_else(|| doubt(stream, &summary));
+    (limits, evidence, Classifier { summary, known })
 }
 
 /// Whether the receiving program reads in time. Windows show that if they are known from the beginning and exceeded 64 KiB, the
@@ -102,7 +103,7 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
 fn reader(stream: &Stream, limits: &Limits) -> Reader {
     let counts = stream.counts();
     let late = limits.share(Class::ReceiverApplication);
-    if late >= OFTEN {
+    if late >= FREQUENT_SHARE {
         Reader::Late
     } else if late == 0.0 && counts.window_known && counts.largest_window > u16::MAX.into() {
         Reader::Prompt
@@ -120,20 +121,20 @@ fn capacity(stream: &Stream, goodput: Rate) -> Option<Rate> {
 
 /// Summary of a whole stream, the context for each of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Whole {
+struct StreamSummary {
     capacity: Option<Rate>,
     /// Whether the capture lacks the handshake, so that the min RTT may contain a queueing delay.
     begins_midway: bool,
     /// Whether the capture has too few rounds to compare, and lacks the beginning.
     is_brief: bool,
     /// Whether at least a tenth of the RTTs exceeded the minimum clearly, so that a queue grew and drained.
-    swings: bool,
+    rtt_varies: bool,
     /// Whether a queue may have stood all the time, so that the RTT does not show it.
     never_empty: bool,
     /// Whether the distance from the sender to the capture point is unknown.
     blind: bool,
     /// Whether trains show the path's capacity and not the sender's rate.
-    trains_tell: bool,
+    trains_show_capacity: bool,
     /// Whether data arrived as evenly as from a link, at a place where a queue before that link cannot be seen.
     evenly: bool,
     /// Whether pieces of different sizes, as captured before segmentation offload, came at the mean rate of all data. A program
@@ -155,27 +156,30 @@ struct Whole {
     shares_full_path: bool,
 }
 
-impl Whole {
-    fn new(stream: &Stream, evidence: &Evidence) -> Whole {
+impl StreamSummary {
+    fn new(stream: &Stream, evidence: &Evidence) -> StreamSummary {
         let window_known = stream.counts().window_known;
-        let swings = |(min, long): (Duration, Duration)| long > min.scaled(QUEUE);
+        let rtt_varies = |(min, long): (Duration, Duration)| long > min.scaled(QUEUE);
         let filled = filled_window(stream);
         // Linux's smallest send buffer holds two packets (SOCK_MIN_SNDBUF).
         let small = stream.flight().is_some_and(|flight| flight < Bytes::new(2 * stream.mss()));
         let may_fill = !window_known && filled.is_none() && !small && !has_room(stream);
-        Whole {
+        StreamSummary {
             capacity: evidence.capacity,
             begins_midway: false,
             is_brief: false,
-            swings: evidence.rtt_min.zip(stream.round_trips().quantile(0.9)).is_some_and(swings),
+            rtt_varies: evidence
+                .rtt_min
+                .zip(stream.round_trips().quantile(0.9))
+                .is_some_and(rtt_varies),
             never_empty: evidence.doubts_rtt_min,
             blind: stream.is_blind(),
             // In a smaller flight every train of acknowledgements spans a pause.
-            trains_tell: stream.flight().unwrap_or(stream.largest_flight())
+            trains_show_capacity: stream.flight().unwrap_or(stream.largest_flight())
                 >= Bytes::new(10 * stream.mss()),
             evenly: evidence.even,
             paced: evidence.paced,
-            paced_at: stream.reported().pacing_limit.map(|limit| limit.scaled(FULL)),
+            paced_at: stream.reported().pacing_limit.map(|limit| limit.scaled(FULL_PATH_SHARE)),
             stopped_by_buffer: stream.reported().is_stopped_by_buffer,
             filled,
             small,
@@ -189,60 +193,65 @@ impl Whole {
 /// Whether data arrive with the spacing of a link, a shaper or a pacing sender. Either all segments have the same distance, at
 /// any capture point, or train rates are even in a receiver's capture without timestamps, which cannot show whether data
 /// queued. If a window or a program held the sender, there would be pauses between flights.
-fn comes_evenly(stream: &Stream) -> bool {
-    const SEGMENTS: u64 = 100;
-    const EVENLY: f64 = 1.1;
+fn arrives_evenly(stream: &Stream) -> bool {
+    const MIN_SEGMENTS: u64 = 100;
+    const EVEN_RATE_RATIO: f64 = 1.1;
     if stream.is_even() {
         return true;
     }
     let rates = stream.train_rates();
     let unseen = stream.round_trips().vantage() == Vantage::Receiver && !stream.counts().timestamps;
     let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
-    unseen && rates.total() >= SEGMENTS * stream.mss() && quantile(0.9) <= quantile(0.25) * EVENLY
+    unseen
+        && rates.total() >= MIN_SEGMENTS * stream.mss()
+        && quantile(0.9) <= quantile(0.25) * EVEN_RATE_RATIO
 }
 
 /// Whether pieces of different sizes are paced, and this pace accounts for almost all of the time.
 fn is_paced(stream: &Stream, goodput: Rate) -> bool {
-    stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL))
+    stream.pace().is_some_and(|pace| goodput >= pace.scaled(FULL_PATH_SHARE))
 }
 
 /// The rules, from the sender's limit and the circumstances to a class.
-fn class(account: &Account, whole: &Whole) -> Class {
+fn class(account: &Account, summary: &StreamSummary) -> Class {
     let reaches = |share: f64| {
-        whole.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
+        summary.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
     };
-    let full = account.queue && reaches(FULL);
+    let full = account.queue && reaches(FULL_PATH_SHARE);
     // At the capacity a growing window gains nothing more, with or without a queue.
-    let has_grown = full || (whole.never_empty && whole.trains_tell && reaches(FULL));
-    let fills_with_others = whole.shares_full_path && (account.queue || whole.begins_midway);
+    let has_grown =
+        full || (summary.never_empty && summary.trains_show_capacity && reaches(FULL_PATH_SHARE));
+    let fills_with_others = summary.shares_full_path && (account.queue || summary.begins_midway);
     match account.hold {
         Hold::Opening => Class::Opportunity,
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing | Hold::Growing | Hold::Flat
-            if whole.paced_at.is_some_and(|rate| account.rate >= rate.bits_per_second()) =>
+            if summary.paced_at.is_some_and(|rate| account.rate >= rate.bits_per_second()) =>
         {
             Class::Pacing
         }
         // The flights determine the window's scale.
-        Hold::Flat if whole.filled.is_some() && !full => Class::ReceiverWindow,
-        Hold::Pausing | Hold::Growing | Hold::Flat if whole.evenly && reaches(FULL) => {
+        Hold::Flat if summary.filled.is_some() && !full => Class::ReceiverWindow,
+        Hold::Pausing | Hold::Growing | Hold::Flat
+            if summary.evenly && reaches(FULL_PATH_SHARE) =>
+        {
             Class::Bandwidth
         }
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing | Hold::Growing | Hold::Flat
-            if whole.paced =>
+            if summary.paced =>
         {
             Class::Bandwidth
         }
         // A slow bottleneck spaces segments as far apart as pauses do, but it has a queue.
-        Hold::Pausing if full && whole.trains_tell => Class::Bandwidth,
+        Hold::Pausing if full && summary.trains_show_capacity => Class::Bandwidth,
         // Far from the sender, waiting for acknowledgements and having nothing to send look the same.
         Hold::Unseen => Class::Unknown,
-        Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if whole.blind => {
+        Hold::Pausing | Hold::Doubling | Hold::Growing | Hold::Flat if summary.blind => {
             Class::Unknown
         }
         // A pacing sender pauses between segments, too, and the edge of the window may cut one short.
-        Hold::IdleOrFull | Hold::Pausing if whole.may_fill => Class::Unknown,
-        Hold::Idle if whole.may_vary => Class::Unknown,
-        Hold::Idle | Hold::IdleOrFull | Hold::Pausing if whole.stopped_by_buffer => {
+        Hold::IdleOrFull | Hold::Pausing if summary.may_fill => Class::Unknown,
+        Hold::Idle if summary.may_vary => Class::Unknown,
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing if summary.stopped_by_buffer => {
             Class::SenderWindow
         }
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing => Class::Application,
@@ -254,7 +263,7 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,
         Hold::WindowFull => Class::ReceiverWindow,
-        Hold::Doubling | Hold::Growing if whole.may_vary && !has_grown => Class::Unknown,
+        Hold::Doubling | Hold::Growing if summary.may_vary && !has_grown => Class::Unknown,
         Hold::Doubling if has_grown => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
@@ -264,15 +273,15 @@ fn class(account: &Account, whole: &Whole) -> Class {
         Hold::Growing if has_grown => Class::Bandwidth,
         Hold::Growing => Class::Transport,
         // If the flight fills the window, the window sets the rate, and unread data delay acknowledgements as a queue does.
-        Hold::Flat if whole.may_fill => Class::Unknown,
+        Hold::Flat if summary.may_fill => Class::Unknown,
         Hold::Flat if fills_with_others => Class::Bandwidth,
         // A paced sender at capacity has no queue. A sender held by its buffer sends bursts faster than its mean rate.
-        Hold::Flat if whole.trains_tell && reaches(FULL) => Class::Bandwidth,
+        Hold::Flat if summary.trains_show_capacity && reaches(FULL_PATH_SHARE) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
-        Hold::Flat if whole.stopped_by_buffer => Class::SenderWindow,
-        Hold::Flat if whole.small => Class::Application,
+        Hold::Flat if summary.stopped_by_buffer => Class::SenderWindow,
+        Hold::Flat if summary.small => Class::Application,
         // Under a constant window or buffer the RTT is constant. Here losses before the capture may have set the window.
-        Hold::Flat if whole.begins_midway && whole.swings => Class::Unknown,
+        Hold::Flat if summary.begins_midway && summary.rtt_varies => Class::Unknown,
         Hold::Flat => Class::SenderWindow,
     }
 }
@@ -318,7 +327,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         lasted,
         bytes: Bytes::new(counts.bytes),
         stall: stall(stream, begun),
-        even: comes_evenly(stream),
+        even: arrives_evenly(stream),
         paced: is_paced(stream, goodput),
         nagle,
         passes,
@@ -423,8 +432,9 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
         return never_established(connection).into_iter().collect();
     }
     let main = usize::from(bytes(1) > bytes(0));
-    let told = |side: usize| bytes(side) > 0 && (side == main || bytes(side) * 10 >= bytes(main));
-    let sides = [main, 1 - main].into_iter().filter(|side| told(*side));
+    let is_reported =
+        |side: usize| bytes(side) > 0 && (side == main || bytes(side) * 10 >= bytes(main));
+    let sides = [main, 1 - main].into_iter().filter(|side| is_reported(*side));
     let mut flows: Vec<Flow> = sides.map(|side| flow(connection, side)).collect();
     if let [one, other] = &mut flows[..] {
         one.answers_late_messages(other);
@@ -460,7 +470,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
         ));
     }
     flow.span = Some((connection.begun, connection.last));
-    flow.seen = Some(Seen {
+    flow.seen = Some(CaptureExtent {
         begun: connection.begun,
         last: connection.last,
         packets: connection.packets,

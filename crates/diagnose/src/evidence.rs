@@ -190,7 +190,7 @@ pub struct Evidence {
     /// Small segments that waited for a delayed acknowledgement.
     pub nagle: Option<Nagle>,
     /// Most samples found less than a segment waiting behind a single one in flight. The waits themselves were not seen.
-    pub holds_small: bool,
+    pub holds_partial_segment: bool,
     /// The largest payload that was acknowledged, if all larger segments were lost.
     pub passes: Option<Bytes>,
     /// The evidence comes from the totals of one reading: the time is the time with data in flight, and `goodput` the rate

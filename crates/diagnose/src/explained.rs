@@ -8,7 +8,7 @@ use crate::{Class, Evidence};
 /// time.
 pub const FACTOR: f64 = 2.5;
 /// Measurement tolerance: a limit that allows 5 % less than the measured rate may still be the limit.
-pub const BLUR: f64 = 0.95;
+pub const RATE_TOLERANCE: f64 = 0.95;
 
 /// The rate that `class` allows, if this kind of limit sets a rate and the rate is known.
 pub fn allowed(class: Class, e: &Evidence) -> Option<Rate> {
@@ -26,5 +26,7 @@ pub fn explains(class: Class, share: f64, e: &Evidence) -> bool {
     let Some(allowed) = allowed(class, e).map(Rate::as_f64) else { return true };
     let goodput = e.goodput.as_f64();
     let carried = allowed * share;
-    allowed >= goodput * BLUR && carried <= goodput * FACTOR && goodput <= carried * FACTOR
+    allowed >= goodput * RATE_TOLERANCE
+        && carried <= goodput * FACTOR
+        && goodput <= carried * FACTOR
 }

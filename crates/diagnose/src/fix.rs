@@ -47,7 +47,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             return format!("On the sender: {}", SEND_BUFFER.fix(e.send_buffer, now, e));
         }
         Class::Bandwidth => return bandwidth_fix(e),
-        Class::Application if has_nagle(e) || e.holds_small => {
+        Class::Application if has_nagle(e) || e.holds_partial_segment => {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
         Class::Application => {
@@ -155,7 +155,7 @@ impl BufferKind {
     ) -> String {
         let BufferKind { option, sysctl, default_max, growth } = self;
         let now_buffer = now.map_or(Bytes::ZERO, |(window, _)| window * 2);
-        let least = wanted(now, e).map_or(Bytes::ZERO, |window| window * 2);
+        let least = needed_window(now, e).map_or(Bytes::ZERO, |window| window * 2);
         let suffices = |max: Bytes| max > now_buffer && max >= least;
         let needed = match least > now_buffer {
             true => format!("at least {least}"),
@@ -190,7 +190,7 @@ impl BufferKind {
 }
 
 /// The window for the path's capacity at the RTT of `now`.
-fn wanted(now: Option<(Bytes, Duration)>, e: &Evidence) -> Option<Bytes> {
+fn needed_window(now: Option<(Bytes, Duration)>, e: &Evidence) -> Option<Bytes> {
     e.capacity.zip(now).map(|(capacity, (_, rtt))| capacity * rtt)
 }
 

@@ -79,7 +79,7 @@ pub struct Flow {
     pub(crate) on_full_path: Option<OnFullPath>,
     /// The part of the capture that shows it.
     #[serde(skip)]
-    pub seen: Option<Seen>,
+    pub seen: Option<CaptureExtent>,
     /// Figures that only a capture shows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
@@ -99,7 +99,7 @@ pub struct Flow {
 
 /// The part of a capture that shows a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
+pub struct CaptureExtent {
     /// Its first packet.
     pub begun: Time,
     /// Its last packet.
@@ -110,9 +110,9 @@ pub struct Seen {
     pub(crate) classifier: Classifier,
 }
 
-impl Seen {
+impl CaptureExtent {
     /// The same part for a path that the connection fills together with others.
-    pub(crate) fn on_full_path(mut self) -> Seen {
+    pub(crate) fn on_full_path(mut self) -> CaptureExtent {
         self.classifier = self.classifier.on_full_path();
         self
     }

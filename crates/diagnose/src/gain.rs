@@ -79,8 +79,8 @@ pub fn outruns_losses(e: &Evidence) -> bool {
 
 fn loss_model(e: &Evidence) -> Option<pftk::Flow> {
     // PFTK applies to losses in steady state, not to a few events.
-    const STEADY: u64 = 5;
-    let rtt = e.rtt.filter(|_| e.loss_events >= STEADY)?;
+    const MIN_LOSS_EVENTS: u64 = 5;
+    let rtt = e.rtt.filter(|_| e.loss_events >= MIN_LOSS_EVENTS)?;
     // A receiver knows the payload that arrived, not the number of segments sent.
     let segments = match e.retransmitted {
         Some(_) => e.segments,

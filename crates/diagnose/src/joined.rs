@@ -32,7 +32,7 @@ struct PacketKey {
 
 /// A packet and its time in each capture, in nanoseconds.
 #[derive(Debug, Clone, Copy)]
-struct Passed {
+struct PacketTimes {
     key: PacketKey,
     first: Option<i64>,
     second: Option<i64>,
@@ -41,7 +41,7 @@ struct Passed {
 /// The packets of one connection in two captures.
 #[derive(Debug, Default)]
 pub struct Joining {
-    packets: Vec<Passed>,
+    packets: Vec<PacketTimes>,
     /// Packets of the first capture that are not matched in the second yet, by key.
     waiting: HashMap<PacketKey, VecDeque<usize>>,
     /// The times of the first and last packet, in each capture.
@@ -107,7 +107,7 @@ impl Joining {
         let (key, at) = (key(segment, forward), nanos(segment.time));
         widen(&mut self.spans[0], at);
         self.waiting.entry(key).or_default().push_back(self.packets.len());
-        self.packets.push(Passed { key, first: Some(at), second: None });
+        self.packets.push(PacketTimes { key, first: Some(at), second: None });
     }
 
     /// Takes a packet of the second capture.
@@ -117,7 +117,7 @@ impl Joining {
         match self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
             Some(n) => self.packets[n].second = Some(at),
             None if self.full || self.packets.len() >= MAX_PACKETS => {}
-            None => self.packets.push(Passed { key, first: None, second: Some(at) }),
+            None => self.packets.push(PacketTimes { key, first: None, second: Some(at) }),
         }
     }
 
@@ -127,30 +127,36 @@ impl Joining {
             let those = self.packets.iter().filter(move |p| p.key.forward == forward);
             those.filter_map(|p| Some((p.first?, p.second? - p.first?)))
         };
-        let there: Vec<(i64, i64)> = both(true).collect();
-        let back: Vec<(i64, i64)> = both(false).map(|(at, later)| (at, -later)).collect();
-        if there.len().min(back.len()) < MIN_PACKETS {
-            return Err(TooFewPackets { forward: there.len(), reverse: back.len() });
+        let forward_pairs: Vec<(i64, i64)> = both(true).collect();
+        let reverse_pairs: Vec<(i64, i64)> = both(false).map(|(at, later)| (at, -later)).collect();
+        if forward_pairs.len().min(reverse_pairs.len()) < MIN_PACKETS {
+            return Err(TooFewPackets {
+                forward: forward_pairs.len(),
+                reverse: reverse_pairs.len(),
+            });
         }
-        let (mut there, mut back) = (there, back);
+        let (mut forward_pairs, mut reverse_pairs) = (forward_pairs, reverse_pairs);
         // The capture nearer to the sender sees data first and acknowledgements last.
-        let first_is_nearer = median(&there) + median(&back) >= 0;
+        let first_is_nearer = median(&forward_pairs) + median(&reverse_pairs) >= 0;
         if !first_is_nearer {
-            there.iter_mut().chain(&mut back).for_each(|(_, later)| *later = -*later);
+            forward_pairs
+                .iter_mut()
+                .chain(&mut reverse_pairs)
+                .for_each(|(_, later)| *later = -*later);
         }
-        let clocks = Clocks::new(&there, &back);
+        let clocks = Clocks::new(&forward_pairs, &reverse_pairs);
         let direction = |forward: bool, of: &[(i64, i64)]| {
-            let mut ways = Histogram::default();
+            let mut delays = Histogram::default();
             for (at, later) in of {
                 let ahead = clocks.offset + clocks.gained(*at);
-                let way = if forward { later - ahead } else { later + ahead };
-                ways.add(way.max(0) as u64, 1);
+                let one_way = if forward { later - ahead } else { later + ahead };
+                delays.add(one_way.max(0) as u64, 1);
             }
             let seconds = |nanos: Option<u64>| nanos.unwrap_or(0) as f64 / 1e9;
             OneWay {
                 min_s: clocks.round_trip as f64 / 2e9,
-                median_s: seconds(ways.quantile(0.5)),
-                p99_s: seconds(ways.quantile(0.99)),
+                median_s: seconds(delays.quantile(0.5)),
+                p99_s: seconds(delays.quantile(0.99)),
                 ..self.counted(forward, first_is_nearer, &clocks)
             }
         };
@@ -158,15 +164,16 @@ impl Joining {
             rtt_s: clocks.round_trip as f64 / 1e9,
             clock_offset_s: clocks.offset as f64 / 1e9,
             clock_drift: clocks.drift,
-            data: direction(true, &there),
-            acks: direction(false, &back),
+            data: direction(true, &forward_pairs),
+            acks: direction(false, &reverse_pairs),
             first_is_nearer,
         })
     }
 
     /// Counts the packets of a direction.
     fn counted(&self, forward: bool, first_is_nearer: bool, clocks: &Clocks) -> OneWay {
-        let mut way = OneWay { sent: 0, lost: 0, missed: 0, min_s: 0.0, median_s: 0.0, p99_s: 0.0 };
+        let mut one_way =
+            OneWay { sent: 0, lost: 0, missed: 0, min_s: 0.0, median_s: 0.0, p99_s: 0.0 };
         // The capture that this direction passes first, and the other.
         let [before, after] = if forward == first_is_nearer { [0, 1] } else { [1, 0] };
         // From a packet's time in one capture to its expected time in the other.
@@ -178,17 +185,17 @@ impl Joining {
         for packet in self.packets.iter().filter(|p| p.key.forward == forward) {
             let at = [packet.first, packet.second];
             match (at[before], at[after]) {
-                (Some(_), Some(_)) => way.sent += 1,
+                (Some(_), Some(_)) => one_way.sent += 1,
                 // Only while the other capture was running.
                 (Some(at), None) if covers(after, at + ahead) => {
-                    way.sent += 1;
-                    way.lost += 1;
+                    one_way.sent += 1;
+                    one_way.lost += 1;
                 }
-                (None, Some(at)) if covers(before, at - ahead) => way.missed += 1,
+                (None, Some(at)) if covers(before, at - ahead) => one_way.missed += 1,
                 _ => {}
             }
         }
-        way
+        one_way
     }
 }
 
@@ -203,13 +210,13 @@ impl Joined {
     /// The findings in two sentences.
     pub fn words(&self) -> String {
         let ms = |s: f64| format!("{:.1} ms", s * 1e3);
-        let way = |way: &OneWay| {
+        let one_way = |one_way: &OneWay| {
             format!(
                 "median {}, 99th percentile {}, {} of {} lost",
-                ms(way.median_s),
-                ms(way.p99_s),
-                way.lost,
-                way.sent
+                ms(one_way.median_s),
+                ms(one_way.p99_s),
+                one_way.lost,
+                one_way.sent
             )
         };
         format!(
@@ -217,8 +224,8 @@ impl Joined {
              {}: data {}; acknowledgements {}.",
             ms(self.rtt_s),
             ms(self.rtt_s / 2.0),
-            way(&self.data),
-            way(&self.acks)
+            one_way(&self.data),
+            one_way(&self.acks)
         )
     }
 }
@@ -234,8 +241,8 @@ struct Clocks {
 }
 
 impl Clocks {
-    fn new(there: &[(i64, i64)], back: &[(i64, i64)]) -> Clocks {
-        let all = there.iter().chain(back);
+    fn new(forward_pairs: &[(i64, i64)], reverse_pairs: &[(i64, i64)]) -> Clocks {
+        let all = forward_pairs.iter().chain(reverse_pairs);
         let from = all.clone().map(|(at, _)| *at).min().unwrap_or(0);
         let to = all.map(|(at, _)| *at).max().unwrap_or(0);
         let middle = from + (to - from) / 2;
@@ -244,19 +251,20 @@ impl Clocks {
         let min = |of: &[(i64, i64)], late: bool| {
             of.iter().filter(|(at, _)| (*at >= middle) == late).map(|(_, later)| *later).min()
         };
-        let halves =
-            min(there, false).zip(min(there, true)).zip(min(back, false).zip(min(back, true)));
+        let halves = min(forward_pairs, false)
+            .zip(min(forward_pairs, true))
+            .zip(min(reverse_pairs, false).zip(min(reverse_pairs, true)));
         let drift = halves.map_or(0.0, |((f0, f1), (r0, r1))| {
-            let (there, back) = ((f1 - f0) as f64, (r1 - r0) as f64);
-            let opposite = there * back < 0.0;
-            let gained = if opposite { (there - back) / 2.0 } else { 0.0 };
+            let (forward_pairs, reverse_pairs) = ((f1 - f0) as f64, (r1 - r0) as f64);
+            let opposite = forward_pairs * reverse_pairs < 0.0;
+            let gained = if opposite { (forward_pairs - reverse_pairs) / 2.0 } else { 0.0 };
             gained / ((to - from) as f64 / 2.0).max(1.0)
         });
         let mut clocks = Clocks { offset: 0, drift, middle, round_trip: 0 };
         let min = |of: &[(i64, i64)], sign: i64| {
             of.iter().map(|(at, later)| later - sign * clocks.gained(*at)).min().unwrap_or(0)
         };
-        let (f, r) = (min(there, 1), min(back, -1));
+        let (f, r) = (min(forward_pairs, 1), min(reverse_pairs, -1));
         clocks.offset = (f - r) / 2;
         clocks.round_trip = f + r;
         clocks

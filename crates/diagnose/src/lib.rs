@@ -52,7 +52,7 @@ pub use clamp::WindowClamp;
 pub use class::Class;
 pub use evidence::{Arrivals, Evidence, Failure, HostBuffer, Nagle, Reader, SharedPath, Stall};
 pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
-pub use flow::{ApplicationTime, Flow, SENDER_OR_PATH, Seen};
+pub use flow::{ApplicationTime, CaptureExtent, Flow, SENDER_OR_PATH};
 pub use limits::{Limits, percent};
 pub use quantities::{counted, in_rate};
 pub use shared::name_shared_paths;

@@ -4,7 +4,7 @@ use sweetspot_units::Duration;
 use crate::Class;
 
 /// Minimum share of the time at which the verdict mentions a slow receiving program, even if another limit has more time.
-pub const OFTEN: f64 = 0.1;
+pub const FREQUENT_SHARE: f64 = 0.1;
 
 /// Shares below this are not printed.
 pub const MIN_PRINTED_SHARE: f64 = 0.005;
@@ -51,7 +51,7 @@ impl Limits {
     }
 
     /// Moves the time of `class` to [`Class::Unknown`].
-    pub fn disown(&mut self, class: Class) {
+    pub fn reassign_to_unknown(&mut self, class: Class) {
         self.reassign(class, Class::Unknown);
     }
 

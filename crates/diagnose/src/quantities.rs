@@ -20,10 +20,10 @@ pub(crate) fn times(what: &str, n: u64) -> String {
 /// Exact bytes with thousands separators below 100,000, larger units from there on. Every unscaled
 /// window is exact.
 pub(crate) fn in_bytes(bytes: Bytes) -> String {
-    const EXACT: Bytes = Bytes::new(100_000);
+    const MAX_EXACT_BYTES: Bytes = Bytes::new(100_000);
     match bytes.get() {
         1 => "1 byte".to_owned(),
-        n if bytes < EXACT => format!("{} bytes", grouped(n)),
+        n if bytes < MAX_EXACT_BYTES => format!("{} bytes", grouped(n)),
         _ => bytes.to_string(),
     }
 }
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn sizes_up_to_65535_bytes_are_printed_exactly() {
-        let told = [1, 627, 65_535, 100_000, 1_097_216].map(|n| in_bytes(Bytes::new(n)));
-        assert_eq!(told, ["1 byte", "627 bytes", "65,535 bytes", "100 kB", "1.097 MB"]);
+        let printed = [1, 627, 65_535, 100_000, 1_097_216].map(|n| in_bytes(Bytes::new(n)));
+        assert_eq!(printed, ["1 byte", "627 bytes", "65,535 bytes", "100 kB", "1.097 MB"]);
     }
 }

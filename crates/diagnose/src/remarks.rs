@@ -8,9 +8,9 @@ use crate::quantities::in_bytes;
 use crate::{Class, Evidence, counted, words};
 
 /// Minimum share of segments out of order that gets a remark.
-const REORDERING: f64 = 0.01;
+const MIN_REORDERED_SHARE: f64 = 0.01;
 /// A clock this coarse, or packets this far out of order, make RTTs inexact.
-const COARSE: Duration = Duration::from_millis(1);
+const COARSE_CLOCK: Duration = Duration::from_millis(1);
 
 /// The remarks on the data that `side` of `connection` sent.
 pub fn remarks(connection: &Connection, side: usize) -> Vec<String> {
@@ -28,10 +28,10 @@ pub fn beside(stream: &Stream, cause: Class, e: &Evidence) -> Vec<String> {
     let nagle = e.nagle.filter(|nagle| cause != Class::Application || !nagle.leads);
     let nagle =
         nagle.map(|nagle| (share(nagle.time), words::nagle_beside(&nagle, share(nagle.time))));
-    let told = cause == Class::WaitingForPeer && e.granted.is_some();
+    let is_mentioned = cause == Class::WaitingForPeer && e.granted.is_some();
     let granted = share(accounts.held(&[Hold::Granted]));
     let granted = (granted, words::granted_beside(stream.granted_flight(), granted));
-    let granted = Some(granted).filter(|_| !told && stream.is_granted_by_rule());
+    let granted = Some(granted).filter(|_| !is_mentioned && stream.is_granted_by_rule());
     let both = [nagle, granted].into_iter().flatten();
     let both = both.filter(|(share, _)| *share >= MIN_PRINTED_SHARE).map(|(_, words)| words);
     // The verdicts on stalls and congestion mention the silence themselves.
@@ -145,14 +145,14 @@ fn vantage(connection: &Connection, stream: &Stream) -> Vec<String> {
             ),
         ),
         (
-            counts.out_of_order as f64 > counts.data_segments as f64 * REORDERING,
+            counts.out_of_order as f64 > counts.data_segments as f64 * MIN_REORDERED_SHARE,
             format!(
                 "{} of {} segments came out of order",
                 counts.out_of_order, counts.data_segments
             ),
         ),
         (
-            connection.furthest_back >= COARSE,
+            connection.furthest_back >= COARSE_CLOCK,
             format!(
                 "{} a timestamp before that of the previous packet",
                 counted(connection.backward, "packet has", "packets have")
@@ -167,7 +167,7 @@ fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
     let (counts, round_trips) = (stream.counts(), stream.round_trips());
     those_that_hold([
         (
-            tick.is_some_and(|tick| tick >= COARSE),
+            tick.is_some_and(|tick| tick >= COARSE_CLOCK),
             format!(
                 "the capture's clock has ticks of {}: shorter round trips cannot be measured",
                 tick.unwrap_or_default()

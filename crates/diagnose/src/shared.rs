@@ -7,9 +7,9 @@ use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Rate, Time};
 
 use crate::evidence::SharedPath;
-use crate::explained::BLUR;
+use crate::explained::RATE_TOLERANCE;
 use crate::live::{QUEUE, QUEUE_AFTER_LOSS};
-use crate::{Class, Evidence, Flow, Seen};
+use crate::{CaptureExtent, Class, Evidence, Flow};
 
 /// Adds the rate of all flows together to the verdict on each flow that shared a full path. Flows share a path if they ran
 /// between the same two hosts at the same time, and the others carried more than the measurement's tolerance.
@@ -69,7 +69,7 @@ fn share_full_path(flow: &mut Flow, shared: Option<SharedPath>) {
         path.share(Rate::from_f64(shared.together_bps));
     }
     flow.limits = on_full_path.limits;
-    flow.seen = flow.seen.map(Seen::on_full_path);
+    flow.seen = flow.seen.map(CaptureExtent::on_full_path);
     flow.evidence.capacity = Some(flow.evidence.goodput);
     flow.conclude();
 }
@@ -92,7 +92,7 @@ fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
     let parts = flows.iter().filter_map(|other| {
         let is_beside = hosts(other) == hosts(flow) && ends(other) != ends(flow);
         let part = other.goodput_bps * overlap(other);
-        (is_beside && part > (1.0 - BLUR) * flow.goodput_bps).then_some(part)
+        (is_beside && part > (1.0 - RATE_TOLERANCE) * flow.goodput_bps).then_some(part)
     });
     let (others, rest) = parts.fold((0, 0.0), |(n, sum), part| (n + 1, sum + part));
     (others > 0).then_some(SharedPath { others, together_bps: flow.goodput_bps + rest })

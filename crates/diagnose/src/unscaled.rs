@@ -20,8 +20,8 @@ pub fn filled_window(stream: &Stream) -> Option<Bytes> {
 
 /// Whether `low` and `high` differ by more than rounding.
 pub fn varies((low, high): (u64, u64)) -> bool {
-    const CONSTANT: f64 = 1.05;
-    high as f64 > low as f64 * CONSTANT
+    const ROUNDING_FACTOR: f64 = 1.05;
+    high as f64 > low as f64 * ROUNDING_FACTOR
 }
 
 /// Whether the window always had space for another segment at the smallest scale that the largest flight allows, and

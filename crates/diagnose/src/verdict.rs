@@ -121,13 +121,13 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
         if class == Class::Unknown || explains(class, limits.family_share(class), evidence) {
             let next = limits.shares().into_iter().map(|(class, _)| class.family());
             let next = next.filter(|next| *next != Class::Unknown);
-            let told =
+            let reported =
                 next.max_by(|a, b| limits.family_share(*a).total_cmp(&limits.family_share(*b)));
-            return match told {
+            return match reported {
                 // The class with the most time does not account for the rate: report another one with enough time.
                 Some(next)
                     if class == Class::Unknown
-                        && is_told_instead(limits.family_share(next), evidence)
+                        && replaces_unknown(limits.family_share(next), evidence)
                         && explains(next, limits.family_share(next), evidence) =>
                 {
                     next
@@ -135,14 +135,14 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
                 _ => class,
             };
         }
-        limits.disown(class);
+        limits.reassign_to_unknown(class);
         evidence.unknown_because = Some(UNEXPLAINED);
         evidence.unexplained.get_or_insert(class);
     }
 }
 
 /// Whether a limit with `share` of the time is reported in place of the unknown limit.
-fn is_told_instead(share: f64, evidence: &Evidence) -> bool {
+fn replaces_unknown(share: f64, evidence: &Evidence) -> bool {
     match evidence.unknown_because {
         Some(UNEXPLAINED) => share >= MIN_SHARE,
         because => because == Some(PROGRAM_OR_BUFFER),

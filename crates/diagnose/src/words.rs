@@ -4,7 +4,7 @@ mod losses;
 mod receiver;
 mod unknown;
 
-use sweetspot_trace::flow::stands;
+use sweetspot_trace::flow::has_standing_queue;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use self::losses::{losses, timer_words};
@@ -83,7 +83,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         ),
         Class::Bandwidth => bandwidth(percent, e),
         Class::Application if has_nagle(e) => nagles(shares, e),
-        Class::Application if e.holds_small => format!(
+        Class::Application if e.holds_partial_segment => format!(
             "{percent} % of the time limited by the sending application: it writes less than a segment at a time, and each waits \
              until the one before it is acknowledged (Nagle's algorithm)."
         ),
@@ -245,7 +245,8 @@ fn stalled(percent: f64, e: &Evidence) -> String {
         );
     }
     // Shorter silences may have a part of the time, too.
-    let is_only = stall.lasted.as_secs_f64() >= ONLY * percent / 100.0 * e.lasted.as_secs_f64();
+    let is_only =
+        stall.lasted.as_secs_f64() >= SINGLE_STALL_SHARE * percent / 100.0 * e.lasted.as_secs_f64();
     let silence = if is_only {
         "the receiver fell silent"
     } else {
@@ -262,7 +263,7 @@ fn stalled(percent: f64, e: &Evidence) -> String {
 }
 
 /// From this share of the stalled time on, the longest silence is treated as the only one.
-const ONLY: f64 = 0.9;
+const SINGLE_STALL_SHARE: f64 = 0.9;
 
 /// The retransmission timeouts of the whole connection, as a sentence after others; empty if there were none.
 fn all_timeouts(e: &Evidence) -> String {
@@ -296,7 +297,7 @@ fn never_established(e: &Evidence) -> String {
 }
 
 /// Minimum number of loss events that are not attributed to chance.
-const OFTEN_LOST: u64 = 5;
+const MIN_LOSS_EVENTS: u64 = 5;
 
 /// The possible causes of evenly spaced data, which a capture cannot distinguish.
 const SPACED_BY: &str =
@@ -355,7 +356,7 @@ pub fn may_be_paced(e: &Evidence) -> bool {
 
 /// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.
 pub fn drops_without_queue(e: &Evidence) -> bool {
-    e.loss_events >= OFTEN_LOST && standing(e).is_none() && !e.model_based && !e.in_device
+    e.loss_events >= MIN_LOSS_EVENTS && standing(e).is_none() && !e.model_based && !e.in_device
 }
 
 /// The doubt about a growing congestion window as the limit.
@@ -365,7 +366,7 @@ const NEVER_EMPTY: &str = " The capture began in mid-connection and never saw th
 /// The minimum and the median RTT if a standing queue accounts for the difference. BBR probes the bandwidth during one RTT in
 /// eight (bbr_pacing_gain), so the queue of its probes does not raise the median.
 pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
-    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| stands(*rtt, *min))
+    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| has_standing_queue(*rtt, *min))
 }
 
 fn flight(e: &Evidence) -> String {
@@ -428,12 +429,12 @@ mod tests {
 
     #[test]
     fn counts_of_one_are_singular() {
-        let told = |segments, retransmitted| {
+        let text = |segments, retransmitted| {
             let retransmitted = Some(retransmitted);
             losses(&Evidence { segments, retransmitted, loss_events: 1, ..Evidence::default() })
         };
-        assert_eq!(told(40, 1), "1 of 40 segments was retransmitted, in 1 loss event");
-        assert_eq!(told(40, 2), "2 of 40 segments were retransmitted, in 1 loss event");
+        assert_eq!(text(40, 1), "1 of 40 segments was retransmitted, in 1 loss event");
+        assert_eq!(text(40, 2), "2 of 40 segments were retransmitted, in 1 loss event");
         let packets = |n| counted(n, "packet was", "packets were");
         assert_eq!([0, 1, 2].map(packets), ["0 packets were", "1 packet was", "2 packets were"]);
     }

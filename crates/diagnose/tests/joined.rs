@@ -16,17 +16,21 @@ struct Packet {
     arrived: Option<u64>,
 }
 
-/// A data packet every millisecond, delivered after `there` microseconds and acknowledged; one in `loses` is lost.
-fn packets(there: u64, back: u64, loses: Option<u32>) -> Vec<Packet> {
+/// A data packet every millisecond, delivered after `forward_delay` microseconds and acknowledged; one in `loses` is lost.
+fn packets(forward_delay: u64, reverse_delay: u64, loses: Option<u32>) -> Vec<Packet> {
     (1..500)
         .flat_map(|number: u32| {
             let left = u64::from(number) * 1000;
             let lost = loses.is_some_and(|every| number.is_multiple_of(every));
             // A queue comes and goes.
-            let arrived = left + there + u64::from(number % 7) * 500;
+            let arrived = left + forward_delay + u64::from(number % 7) * 500;
             let data = Packet { forward: true, number, left, arrived: (!lost).then_some(arrived) };
-            let ack =
-                Packet { forward: false, number, left: arrived, arrived: Some(arrived + back) };
+            let ack = Packet {
+                forward: false,
+                number,
+                left: arrived,
+                arrived: Some(arrived + reverse_delay),
+            };
             [Some(data), (!lost).then_some(ack)]
         })
         .flatten()
@@ -76,17 +80,17 @@ fn join(packets: &[Packet], offset: u64, drift: f64, swapped: bool) -> Joined {
 proptest! {
     #[test]
     fn a_clock_offset_changes_neither_the_rtt_nor_the_queue(
-        there in 1_000..50_000u64,
-        back in 1_000..50_000u64,
+        forward_delay in 1_000..50_000u64,
+        reverse_delay in 1_000..50_000u64,
         offset in 0..100_000u64,
         swapped: bool,
     ) {
-        let joined = join(&packets(there, back, None), offset, 0.0, swapped);
+        let joined = join(&packets(forward_delay, reverse_delay, None), offset, 0.0, swapped);
         prop_assert_eq!(joined.first_is_nearer, !swapped);
-        let rtt = (there + back) as f64 / 1e6;
+        let rtt = (forward_delay + reverse_delay) as f64 / 1e6;
         prop_assert!((joined.rtt_s - rtt).abs() < 1e-5, "{} is not {rtt}", joined.rtt_s);
         // The clocks are compared on the assumption of equal delays in both directions.
-        let expected = offset as f64 + (there as f64 - back as f64) / 2e6;
+        let expected = offset as f64 + (forward_delay as f64 - reverse_delay as f64) / 2e6;
         prop_assert!((joined.clock_offset_s - expected).abs() < 1e-5, "{joined:?}");
         // Queueing delays are 0 to 3 ms in steps of 0.5 ms, and 1.5 ms in the median; delays are kept to 3 %.
         let waited = joined.data.median_s - joined.data.min_s;

@@ -253,18 +253,20 @@ fn asked_and_answered(away: u64, early: bool) -> Vec<Segment> {
             let acked = Segment {
                 ttl: 50,
                 payload: 10,
-                ..model.heard(now + 1_500, 1 + n * round, sent + 1000, ack(), 60_000, plain)
+                ..model.received(now + 1_500, 1 + n * round, sent + 1000, ack(), 60_000, plain)
             };
             packets.push(acked);
         }
         let first = 1 + n * round + crossing;
         for k in 0..4u32 {
             let at = now + 1_000 + away + u64::from(k) * 100;
-            let answer = model.heard(at, first + k * 1000, sent + 2000, ack(), 60_000, plain);
+            let answer = model.received(at, first + k * 1000, sent + 2000, ack(), 60_000, plain);
             packets.push(Segment { ttl: 50, payload: 1000, ..answer });
-            let heard = first + (k + 1) * 1000;
-            packets
-                .push(Segment { ack: heard, ..model.sent(at + 10, sent + 2000, 0, ack(), plain) });
+            let received = first + (k + 1) * 1000;
+            packets.push(Segment {
+                ack: received,
+                ..model.sent(at + 10, sent + 2000, 0, ack(), plain)
+            });
         }
     }
     packets

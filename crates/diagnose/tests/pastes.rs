@@ -248,7 +248,7 @@ fn iperf3(window: u64, stream: bool) -> String {
 
 #[test]
 fn each_iperf3_stream_gets_its_own_verdict_in_both_json_formats() {
-    for (window, due) in [(3_000_000, Class::Unknown), (130_000, Class::ReceiverWindow)] {
+    for (window, expected) in [(3_000_000, Class::Unknown), (130_000, Class::ReceiverWindow)] {
         for paste in [
             iperf3(window, false),
             iperf3(window, true),
@@ -258,7 +258,7 @@ fn each_iperf3_stream_gets_its_own_verdict_in_both_json_formats() {
             assert_eq!(flows.len(), 2, "{paste}");
             let of = |port: u16| flows.iter().find(|flow| flow.source.port() == port).unwrap();
             // 120 kB are in flight with a congestion window of 300 kB, which is not the limit unless packets are lost.
-            assert_eq!(of(40_005).verdict.class, due, "{}", of(40_005).verdict.words);
+            assert_eq!(of(40_005).verdict.class, expected, "{}", of(40_005).verdict.words);
             assert!((of(40_005).goodput_bps - 24e6).abs() < 1e3);
             if window > 300_000 {
                 assert_eq!(of(40_007).verdict.class, Class::Congestion);
@@ -296,8 +296,8 @@ proptest! {
     #[test]
     fn no_number_in_an_iperf3_result_overflows_a_sum(number in prop_oneof![0..10_000_u64, any::<u64>()], which in 0..6_usize) {
         let name = ["end", "bytes", "retransmits", "snd_cwnd", "snd_wnd", "rtt"][which];
-        let due = format!("\"{name}\":{number},\"old\":");
-        let paste = iperf3(3_000_000, false).replace(&format!("\"{name}\":"), &due);
+        let expected = format!("\"{name}\":{number},\"old\":");
+        let paste = iperf3(3_000_000, false).replace(&format!("\"{name}\":"), &expected);
         for flow in report(&paste, 20).into_iter().flat_map(|report| report.flows) {
             prop_assert!(flow.goodput_bps.is_finite() && flow.verdict.share_of_time <= 1.0);
         }

@@ -138,7 +138,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 buffer_limited: micros(d),
                 congestion_window: a,
                 slow_start_threshold: b,
-                under_way: c,
+                segments_in_flight: c,
                 outstanding: memory.1.map(bytes),
                 not_sent: bytes(d),
                 recovering: words.0,
@@ -445,13 +445,14 @@ fn a_tcp_info_archive_reads_as_the_measurement_it_holds() {
         let recorded = read(&format!("{metadata}\n{}", lines.join("\n"))).unwrap();
         let [recording] = &recorded.recordings[..] else { panic!("{recorded:?}") };
         assert_eq!(recording.ends.map(|end| end.to_string()), ["192.0.2.1:443", "192.0.2.2:5000"]);
-        let due: Vec<String> = (0..50).map(|n| measurement(n, window).replace('\n', " ")).collect();
-        let due = read(&due.join("\n")).unwrap().recordings.remove(0);
+        let expected: Vec<String> =
+            (0..50).map(|n| measurement(n, window).replace('\n', " ")).collect();
+        let expected = read(&expected.join("\n")).unwrap().recordings.remove(0);
         let midnight = recording.samples[0].at;
-        for (sample, due) in recording.samples.iter().zip(&due.samples) {
+        for (sample, expected) in recording.samples.iter().zip(&expected.samples) {
             assert_eq!(sample.outstanding, Some(Bytes::new(90_000)));
-            assert_eq!(sample.at.since(midnight), due.at.since(Time::ZERO));
-            assert_eq!(Sample { at: due.at, ..*sample }, *due);
+            assert_eq!(sample.at.since(midnight), expected.at.since(Time::ZERO));
+            assert_eq!(Sample { at: expected.at, ..*sample }, *expected);
         }
         assert_eq!(recording.flow().verdict.class, Class::ReceiverWindow);
     }

@@ -49,7 +49,7 @@ impl DirectionCounters {
     /// Conservation: no packet appears or vanishes.
     pub fn conserved(&self) -> bool {
         let dropped = self.buffer_drops + self.random_losses + self.policer_drops;
-        let gone = dropped + self.send_failures;
-        self.packets_in == self.packets_out + gone + self.held
+        let lost = dropped + self.send_failures;
+        self.packets_in == self.packets_out + lost + self.held
     }
 }

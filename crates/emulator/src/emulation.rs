@@ -12,7 +12,7 @@ use crate::certificate::Certificate;
 use crate::error::{EmulatorError, NetworkContext, Result};
 use crate::host_pair::{self, HostPair};
 use crate::middlebox::Middlebox;
-use crate::packet_loop::{PacketLoop, PacketLoopReport, Told};
+use crate::packet_loop::{LoopCommands, PacketLoop, PacketLoopReport};
 use crate::path_direction::{Alteration, Altered};
 use crate::relay::RelayThreads;
 use crate::segmentation;
@@ -72,10 +72,10 @@ impl Emulation {
         let far = NamespaceLink::lay(FAR, NEAR, spec.mtu, host_pairs, offload)?;
         let ports = (near.port(spec.mtu)?, far.port(spec.mtu)?);
         let event_fd = Arc::new(EventFd::new().doing("make an eventfd")?);
-        let (up, told_up) = mpsc::channel();
-        let (down, told_down) = mpsc::channel();
-        let (stop, told_to_stop) = mpsc::channel();
-        let told = Told { up: told_up, down: told_down, stop: told_to_stop };
+        let (up, up_changes) = mpsc::channel();
+        let (down, down_changes) = mpsc::channel();
+        let (stop, stop_receiver) = mpsc::channel();
+        let commands = LoopCommands { up: up_changes, down: down_changes, stop: stop_receiver };
         let (send_samples, samples) = mpsc::channel();
         let started = clock::now();
         let start = || {
@@ -83,7 +83,7 @@ impl Emulation {
             let rings = [ring(&ports.0)?, ring(&ports.1)?];
             let on_the_way = (host_pairs, middleboxes);
             let packet_loop =
-                PacketLoop::new(started, hops, on_the_way, ports, (told, send_samples));
+                PacketLoop::new(started, hops, on_the_way, ports, (commands, send_samples));
             RelayThreads::start(packet_loop, rings, event_fd.clone())
         };
         let threads = start().doing("start the threads that carry the packets")?;

@@ -38,24 +38,24 @@ pub(crate) struct Routes {
     /// Indexed by tag; the first entry is for packets of no pair. Empty if all packets cross all
     /// hops.
     by_tag: Vec<(Duration, (usize, usize))>,
-    whole: (usize, usize),
+    all_hops: (usize, usize),
 }
 
 impl Routes {
-    /// The routes of packets from near to far, or `back`, through `hops` hops.
-    pub fn new(host_pairs: &[HostPair], hops: usize, back: bool) -> Routes {
+    /// The routes of packets from near to far, or `reverse`, through `hops` hops.
+    pub fn new(host_pairs: &[HostPair], hops: usize, reverse: bool) -> Routes {
         let last = hops - 1;
-        let whole = (0, last);
+        let all_hops = (0, last);
         let alike = |pair: &HostPair| pair.extra_delay == Duration::ZERO && pair.hops.is_none();
         if host_pairs.iter().all(alike) {
-            return Routes { by_tag: Vec::new(), whole };
+            return Routes { by_tag: Vec::new(), all_hops };
         }
         let all = host_pairs.iter().map(|pair| {
-            let (from, to) = pair.hops.map_or(whole, |(a, b)| (a.min(last), b.min(last)));
-            (pair.extra_delay, if back { (last - to, last - from) } else { (from, to) })
+            let (from, to) = pair.hops.map_or(all_hops, |(a, b)| (a.min(last), b.min(last)));
+            (pair.extra_delay, if reverse { (last - to, last - from) } else { (from, to) })
         });
-        let nobody = std::iter::once((Duration::ZERO, whole));
-        Routes { by_tag: nobody.chain(all).collect(), whole }
+        let no_pair = std::iter::once((Duration::ZERO, all_hops));
+        Routes { by_tag: no_pair.chain(all).collect(), all_hops }
     }
 
     /// Whether all packets take the same route.
@@ -87,7 +87,7 @@ impl Routes {
 
     /// The first and last hop of the host pair with this tag.
     pub fn hops(&self, tag: u16) -> (usize, usize) {
-        self.by_tag.get(usize::from(tag)).map_or(self.whole, |(_, hops)| *hops)
+        self.by_tag.get(usize::from(tag)).map_or(self.all_hops, |(_, hops)| *hops)
     }
 }
 
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn the_reverse_path_crosses_the_same_hops_in_reverse_order() {
         let pair = HostPair { hops: Some((0, 1)), ..HostPair::default() };
-        let there = Routes::new(&[pair], 3, false);
-        let back = Routes::new(&[pair], 3, true);
-        assert_eq!((there.hops(1), back.hops(1)), ((0, 1), (1, 2)));
-        assert_eq!((there.hops(0), back.hops(0)), ((0, 2), (0, 2)));
+        let forward = Routes::new(&[pair], 3, false);
+        let reverse = Routes::new(&[pair], 3, true);
+        assert_eq!((forward.hops(1), reverse.hops(1)), ((0, 1), (1, 2)));
+        assert_eq!((forward.hops(0), reverse.hops(0)), ((0, 2), (0, 2)));
     }
 }

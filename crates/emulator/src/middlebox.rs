@@ -20,9 +20,9 @@ pub struct Middlebox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrippedOption {
     /// Stripped from segments with SYN.
-    OfSyn(u8),
+    FromSyn(u8),
     /// Stripped from all other segments.
-    OfOthers(u8),
+    FromOthers(u8),
 }
 
 /// Positions in an Ethernet frame, and in IPv4 and TCP headers.
@@ -56,8 +56,8 @@ impl Middlebox {
                 header.add(ACKNOWLEDGEMENT, self.acknowledgement);
             }
             match self.strips {
-                Some(StrippedOption::OfSyn(kind)) if flags & SYN != 0 => header.strip(kind),
-                Some(StrippedOption::OfOthers(kind)) if flags & SYN == 0 => header.strip(kind),
+                Some(StrippedOption::FromSyn(kind)) if flags & SYN != 0 => header.strip(kind),
+                Some(StrippedOption::FromOthers(kind)) if flags & SYN == 0 => header.strip(kind),
                 _ => {}
             }
         }
@@ -181,7 +181,7 @@ mod tests {
                 bytes[ETHER_TYPE].copy_from_slice(&IPV4);
                 bytes[ETHERNET_HEADER + PROTOCOL] = TCP;
             }
-            let strips = Some(StrippedOption::OfOthers(kind));
+            let strips = Some(StrippedOption::FromOthers(kind));
             let middlebox = Middlebox { sequence: 1, acknowledgement: 1, strips, ..Middlebox::default() };
             let length = bytes.len();
             middlebox.rewrite(&mut bytes, false);
@@ -192,11 +192,11 @@ mod tests {
     #[test]
     fn a_stripped_option_becomes_padding_and_the_checksum_stays_valid() {
         for (strips, options, at) in [
-            (StrippedOption::OfSyn(3), OF_SYN.as_slice(), 17..20),
-            (StrippedOption::OfSyn(4), &OF_SYN, 4..6),
-            (StrippedOption::OfOthers(8), &OF_ACK, 2..12),
+            (StrippedOption::FromSyn(3), OF_SYN.as_slice(), 17..20),
+            (StrippedOption::FromSyn(4), &OF_SYN, 4..6),
+            (StrippedOption::FromOthers(8), &OF_ACK, 2..12),
         ] {
-            let flags = if matches!(strips, StrippedOption::OfSyn(_)) { SYN } else { ACK };
+            let flags = if matches!(strips, StrippedOption::FromSyn(_)) { SYN } else { ACK };
             let mut expected = options.to_vec();
             expected[at].fill(NO_OPERATION);
             let mut rewritten = frame(1, 1, flags, options);

@@ -29,7 +29,7 @@ const ARRIVAL_BATCH: usize = 64;
 /// The same for super-frames: each costs a system call, whatever its size.
 const OFFLOAD_ARRIVAL_BATCH: usize = 200;
 
-pub(crate) struct Told {
+pub(crate) struct LoopCommands {
     /// Changes of the direction from near to far.
     pub up: Receiver<Alteration>,
     /// Changes of the direction from far to near.
@@ -81,30 +81,30 @@ pub(crate) struct PacketLoop {
 }
 
 impl PacketLoop {
-    /// A loop between the two ports, controlled by `told`.
+    /// A loop between the two ports, controlled by `commands`.
     pub fn new(
         started: Time,
         hops: &[PathSpec],
         (host_pairs, [before_up, before_down]): (&[HostPair], [Middlebox; 2]),
         (near, far): (PacketPort, PacketPort),
-        (told, samples): (Told, Sender<PathSample>),
+        (commands, samples): (LoopCommands, Sender<PathSample>),
     ) -> PacketLoop {
         let (mtu, seed) = (hops[0].mtu, hops[0].seed);
         let up: Vec<DirectionSpec> = hops.iter().map(|hop| hop.up).collect();
         let down: Vec<DirectionSpec> = hops.iter().rev().map(|hop| hop.down).collect();
-        let routes = |back| Routes::new(host_pairs, hops.len(), back);
+        let routes = |reverse| Routes::new(host_pairs, hops.len(), reverse);
         let (routes_up, routes_down) = ((routes(false), before_up), (routes(true), before_down));
         PacketLoop {
             near,
             far,
-            up: PathDirection::new(&up, mtu, routes_up, told.up, seed),
+            up: PathDirection::new(&up, mtu, routes_up, commands.up, seed),
             // The random losses of the two directions must be independent.
-            down: PathDirection::new(&down, mtu, routes_down, told.down, seed ^ 0x646f_776e),
+            down: PathDirection::new(&down, mtu, routes_down, commands.down, seed ^ 0x646f_776e),
             pool: Pool::new(frame_size(mtu), pool_slots(up.iter().chain(&down), mtu)),
             rest: SleepMonitor::new(started),
             started,
             next_sample: started,
-            stop: told.stop,
+            stop: commands.stop,
             samples,
         }
     }
@@ -161,15 +161,15 @@ impl PacketLoop {
         for (port, direction) in [(&mut self.near, &mut self.up), (&mut self.far, &mut self.down)] {
             let pool = &mut self.pool;
             let batch = if port.offloads() { OFFLOAD_ARRIVAL_BATCH } else { ARRIVAL_BATCH };
-            let mut taken = 0;
-            while taken < batch
+            let mut read = 0;
+            while read < batch
                 && port.receive(|frame| {
                     // A timestamp in the future means that the wall clock was just set.
                     let stamp = offset.to_monotonic(frame.arrived).min(clock::now());
-                    taken += direction.handle_arrival(stamp, frame, pool);
+                    read += direction.handle_arrival(stamp, frame, pool);
                 })
             {}
-            more |= taken >= batch;
+            more |= read >= batch;
         }
         more
     }

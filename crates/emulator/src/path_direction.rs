@@ -40,7 +40,7 @@ pub(crate) struct PathDirection {
     middlebox: Middlebox,
     /// Packets waiting for their host pair's extra delay.
     fan: Fan<PacketHandle>,
-    told: Receiver<Alteration>,
+    changes_receiver: Receiver<Alteration>,
     /// Changes that are not due yet.
     alterations: VecDeque<Alteration>,
     largest: usize,
@@ -82,7 +82,7 @@ impl PathDirection {
         hops: &[DirectionSpec],
         mtu: Bytes,
         (routes, middlebox): (Routes, Middlebox),
-        told: Receiver<Alteration>,
+        changes_receiver: Receiver<Alteration>,
         seed: u64,
     ) -> PathDirection {
         PathDirection {
@@ -91,7 +91,7 @@ impl PathDirection {
             routes,
             middlebox,
             fan: Fan::default(),
-            told,
+            changes_receiver,
             alterations: VecDeque::new(),
             largest: frame_size(mtu),
             batch: Vec::with_capacity(MAX_BATCH_PACKETS),
@@ -112,14 +112,16 @@ impl PathDirection {
     ) -> usize {
         self.alter_until(stamp);
         let ReceivedFrame { bytes, length, offload, .. } = frame;
-        let whole = bytes.len() == length;
-        if offload.segmentation.is_none() && whole && length <= self.largest {
+        let is_complete = bytes.len() == length;
+        if offload.segmentation.is_none() && is_complete && length <= self.largest {
             let arrival = Arrival { checksum: offload.checksum, ..Arrival::default() };
             self.enter(stamp, (bytes, &[]), arrival, pool);
             1
-        } else if let Some(packets) = Segments::of(bytes, offload, self.largest).filter(|_| whole) {
+        } else if let Some(packets) =
+            Segments::of(bytes, offload, self.largest).filter(|_| is_complete)
+        {
             self.enter_one_by_one(stamp, packets, offload, pool)
-        } else if offload.segmentation.is_some() && !whole {
+        } else if offload.segmentation.is_some() && !is_complete {
             // No slot can hold it, and the socket had no space for it either.
             self.counters.ring_losses += 1;
             1
@@ -268,18 +270,18 @@ impl PathDirection {
         port: &PacketPort,
     ) {
         while let Some(&(packets, _)) = frames.first() {
-            let Ok(taken) = port.send(&as_sent(batch, frames, pool)) else {
+            let Ok(accepted_frames) = port.send(&as_sent(batch, frames, pool)) else {
                 self.counters.send_failures += packets as u64;
                 (batch, frames) = (&batch[packets..], &frames[1..]);
                 continue;
             };
             // After the system call: by now the last of these frames has certainly been handed over.
             let done = clock::now();
-            let packets = frames[..taken].iter().map(|(packets, _)| packets).sum();
+            let packets = frames[..accepted_frames].iter().map(|(packets, _)| packets).sum();
             for (due, packet) in &batch[..packets] {
                 self.count(Release { due: *due, done }, packet);
             }
-            (batch, frames) = (&batch[packets..], &frames[taken..]);
+            (batch, frames) = (&batch[packets..], &frames[accepted_frames..]);
         }
     }
 
@@ -304,7 +306,7 @@ impl PathDirection {
 
     /// Applies the changes up to `now`. Call it after handing in all earlier arrivals.
     pub fn alter_until(&mut self, now: Time) {
-        self.alterations.extend(self.told.try_iter());
+        self.alterations.extend(self.changes_receiver.try_iter());
         while self.next_alteration().is_some_and(|at| at <= now) {
             if let Some(alteration) = self.alterations.pop_front() {
                 self.alter(alteration);

@@ -39,7 +39,7 @@ struct Relay {
     active_thread: AtomicUsize,
     /// Time by which the active thread must be back at work, nanoseconds on the monotonic clock.
     due: AtomicU64,
-    over: AtomicBool,
+    stopped: AtomicBool,
     event_fd: Arc<EventFd>,
     rings: [OwnedFd; 2],
 }
@@ -60,7 +60,7 @@ impl RelayThreads {
             packet_loop: Mutex::new(packet_loop),
             active_thread: AtomicUsize::new(0),
             due: AtomicU64::new(clock::now().as_nanos()),
-            over: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
             event_fd,
             rings,
         });
@@ -94,10 +94,10 @@ impl Relay {
     fn carry(&self, me: usize, processor: usize) -> io::Result<bool> {
         scheduling::drop_timer_slack()?;
         // The processor may no longer be available; any other one is second best.
-        let _ = scheduling::stay_on(processor);
+        let _ = scheduling::pin_to(processor);
         let real_time = scheduling::set_real_time(REAL_TIME_PRIORITY).is_ok();
         let mut wake_up = WakeUp::default();
-        while !self.over.load(Ordering::Acquire) {
+        while !self.stopped.load(Ordering::Acquire) {
             let carries = me == FIRST_THREAD || self.active_thread.load(Ordering::Acquire) == me;
             if !carries && !self.is_overdue() {
                 let due = Time::from_nanos(self.due.load(Ordering::Acquire));
@@ -147,7 +147,7 @@ impl Relay {
                 wait_readable(&[self.event_fd.as_fd(), near.as_fd(), far.as_fd()], due)
             }
             Wait::Stopped => {
-                self.over.store(true, Ordering::Release);
+                self.stopped.store(true, Ordering::Release);
                 Ok(())
             }
         }

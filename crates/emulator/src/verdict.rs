@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn lateness_above_a_tenth_of_the_buffers_drain_time_is_not_trusted() {
-        let said = objection(PATH, late(1000, Duration::from_micros(1100)));
+        let message = objection(PATH, late(1000, Duration::from_micros(1100)));
         assert!(
-            said.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms, 10 % of the time"),
-            "{said}"
+            message.starts_with("up: p99 lateness 1.1 ms exceeds 1 ms, 10 % of the time"),
+            "{message}"
         );
     }
 
@@ -226,8 +226,8 @@ mod tests {
         // A deep buffer on a short path: 5 % of 10 ms are 0.5 ms.
         let path = "rate=100Mbit/s rtt=10ms buffer=10MB";
         assert!(verdict(path, late(1000, Duration::from_micros(450))).trust);
-        let said = objection(path, late(1000, Duration::from_micros(550)));
-        assert!(said.ends_with("exceeds 500 us, 5 % of the RTT"), "{said}");
+        let message = objection(path, late(1000, Duration::from_micros(550)));
+        assert!(message.ends_with("exceeds 500 us, 5 % of the RTT"), "{message}");
     }
 
     #[test]
@@ -244,8 +244,8 @@ mod tests {
         counters.lateness.record(Duration::from_millis(11));
         counters.packets_in += 1;
         counters.packets_out += 1;
-        let said = objection(PATH, counters);
-        assert!(said.contains("the latest release, 11 ms, exceeds 10 ms"), "{said}");
+        let message = objection(PATH, counters);
+        assert!(message.contains("the latest release, 11 ms, exceeds 10 ms"), "{message}");
     }
 
     #[test]

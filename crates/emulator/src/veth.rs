@@ -105,8 +105,8 @@ impl NamespaceLink {
         steer.and_then(|done| done).doing("choose the processors that receive")?;
         let mut netlink = RouteNetlink::new().doing("open a netlink socket")?;
         let here = VethEnd { name: &outside, mac: middle_mac(end), mtu };
-        let there = VethEnd { name: DEVICE_NAME, mac: end.mac, mtu };
-        netlink.add_veth(&here, &there, namespace.as_fd()).doing("make a veth pair")?;
+        let peer_end = VethEnd { name: DEVICE_NAME, mac: end.mac, mtu };
+        netlink.add_veth(&here, &peer_end, namespace.as_fd()).doing("make a veth pair")?;
         let index = netlink.index_of(&outside).doing("find the veth pair")?;
         set_offloads(&outside, offload).doing("choose offloads")?;
         let inside = namespace

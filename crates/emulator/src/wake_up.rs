@@ -64,8 +64,9 @@ mod tests {
             let (slept, spun) = (alarm.since(Time::ZERO), due.since(alarm));
             assert!(spun == Duration::ZERO || slept >= spun, "{due:?}");
             // It spins for the latency, or for at most half of the remaining time.
-            let wanted = wake_up.latency.min(due.since(Time::ZERO).saturating_sub(wake_up.latency));
-            assert_eq!(spun, wanted, "{due:?}");
+            let expected =
+                wake_up.latency.min(due.since(Time::ZERO).saturating_sub(wake_up.latency));
+            assert_eq!(spun, expected, "{due:?}");
         }
     }
 

@@ -18,9 +18,9 @@ use crate::{Fastest, StudyError, Workers};
 /// Number of seeds for advice, if the work allows it.
 const SEEDS: u64 = 8;
 /// Minimum number of seeds that distinguish a difference from chance.
-const FEWEST_SEEDS: u64 = 3;
+const MIN_SEEDS: u64 = 3;
 /// Up to this number of packets there are more seeds than the minimum: about half a minute on two cores.
-const USUAL_PACKETS: f64 = 150e6;
+const PACKET_BUDGET: f64 = 150e6;
 /// Number of round trips that a run measures.
 const MEASURED_ROUND_TRIPS: u64 = 200;
 /// Minimum and maximum measured time.
@@ -29,7 +29,7 @@ const MAX_MEASURED: Duration = Duration::from_secs(40);
 /// Number of losses that a run measures, if losses are the limit.
 const MEASURED_LOSSES: f64 = 10.0;
 /// Maximum time to wait for recoveries, or for losses that do not limit the rate: rarer ones matter less.
-const MAX_FOR_LOSSES: Duration = Duration::from_secs(120);
+const MAX_LOSS_TIME: Duration = Duration::from_secs(120);
 /// Minimum time for cross traffic and slow start to settle.
 const SETTLING_TIME: Duration = Duration::from_secs(10);
 /// Recoveries to wait before measuring. Slow start leaves a window that is too large or too small; the first recovery still
@@ -42,8 +42,8 @@ const MIN_ACCESS: Rate = Rate::from_mbit_per_second(1000);
 
 /// The seeds for `count` windows: fewer if the runs take long.
 pub fn seeds(question: &WindowQuestion, count: usize) -> RangeInclusive<u64> {
-    let affordable = USUAL_PACKETS / (Plan::of(question).packets() * count as f64);
-    1..=(affordable as u64).clamp(FEWEST_SEEDS, SEEDS)
+    let affordable = PACKET_BUDGET / (Plan::of(question).packets() * count as f64);
+    1..=(affordable as u64).clamp(MIN_SEEDS, SEEDS)
 }
 
 /// The number of simulations that `count` windows need.
@@ -74,10 +74,10 @@ impl Plan {
             if question.cross.is_none() { own } else { per_second(question.rate) };
         let window = packets_per_second * question.rtt.as_secs_f64();
         let recovery = question.congestion.recovery(window, question.rtt);
-        let recoveries = |count| recovery.scaled(count).min(MAX_FOR_LOSSES);
+        let recoveries = |count| recovery.scaled(count).min(MAX_LOSS_TIME);
         // Where loss sets the rate, only losses bring the window to its steady state, however rare they are.
         let is_limited = closed.is_some_and(|closed| closed.loss_limited);
-        let most = if is_limited { f64::INFINITY } else { MAX_FOR_LOSSES.as_secs_f64() };
+        let most = if is_limited { f64::INFINITY } else { MAX_LOSS_TIME.as_secs_f64() };
         let losses = |count: f64| match question.random_loss() {
             None => Duration::ZERO,
             Some(loss) => Duration::from_secs_f64((count / (loss.get() * own)).min(most)),

@@ -4,12 +4,12 @@ use data_encoding::HEXLOWER;
 use spake2::{Ed25519Group, Identity, Password, Spake2};
 use sweetspot_protocol::{Message, Secret};
 
-use crate::raw::{Heard, Raw};
+use crate::raw::{Raw, Received};
 
 impl Raw {
     /// Exchanges keys for a code under any number. The code, such as `7-crisp-lemon-orbit`, may be wrong. The error is the
     /// server's message if it does not send its own key. The answer to the hello shows whether the code was right.
-    pub fn try_code(&mut self, number: u32, code: &str) -> Result<(), Box<Heard>> {
+    pub fn try_code(&mut self, number: u32, code: &str) -> Result<(), Box<Received>> {
         let (exchange, element) = Spake2::<Ed25519Group>::start_a(
             &Password::new(code),
             &Identity::new(b"sweetspot: who connects"),
@@ -17,10 +17,10 @@ impl Raw {
         );
         let pake = Message::Pake { code: number, element: HEXLOWER.encode(&element).into() };
         if let Err(error) = self.try_send(&pake.to_frame()) {
-            return Err(Box::new(Heard::Closed(error.to_string())));
+            return Err(Box::new(Received::Closed(error.to_string())));
         }
         let element = match self.next() {
-            Heard::Message(Message::Pake { element, .. }) => element,
+            Received::Message(Message::Pake { element, .. }) => element,
             other => return Err(Box::new(other)),
         };
         let key = exchange.finish(&HEXLOWER.decode(element.raw().as_bytes()).unwrap()).unwrap();

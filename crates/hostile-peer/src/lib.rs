@@ -25,7 +25,7 @@ mod tls;
 mod wire;
 
 pub use listener::Listener;
-pub use raw::{Dial, Heard, Raw};
+pub use raw::{Dial, Raw, Received};
 pub use sender::offer;
 pub use tls::Identity;
 pub use wire::{RawEntry, entries, frame, piece};

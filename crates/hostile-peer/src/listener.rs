@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use sweetspot_protocol::{Hello, Message, Secret, Ticket, TicketHost, TicketProof};
 use sweetspot_units::Time;
 
-use crate::raw::{self, Heard, Raw};
+use crate::raw::{self, Raw, Received};
 use crate::tls::Identity;
 
 /// A hostile server on loopback, for any client that uses its ticket.
@@ -44,19 +44,19 @@ impl Listener {
     pub fn welcome(&self) -> (Raw, Hello) {
         let mut raw = self.accept().unwrap();
         let hello = match raw.next() {
-            Heard::Message(Message::Hello(hello)) => hello,
+            Received::Message(Message::Hello(hello)) => hello,
             other => panic!("expected a hello: {other:?}"),
         };
         raw.transfer = hello.transfer.raw().to_owned();
         let proof = raw.session.listener_proof();
-        raw.say(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
+        raw.send_message(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
         (raw, hello)
     }
 
     /// Acts as a sender to the next receiver: welcomes it, sends `offer`, and reads the answer.
-    pub fn sending(&self, offer: &Message) -> (Raw, Heard) {
+    pub fn sending(&self, offer: &Message) -> (Raw, Received) {
         let (mut raw, _) = self.welcome();
-        raw.say(offer);
+        raw.send_message(offer);
         let answer = raw.next();
         (raw, answer)
     }

@@ -45,7 +45,7 @@ pub struct Dial<'a> {
 
 /// The result of reading from the other end.
 #[derive(Debug, PartialEq)]
-pub enum Heard {
+pub enum Received {
     /// A message.
     Message(Message),
     /// A record.
@@ -67,11 +67,11 @@ pub enum Heard {
     Closed(String),
 }
 
-impl Heard {
+impl Received {
     /// The reason in a message of refusal or failure.
     pub fn reason(&self) -> Option<String> {
         match self {
-            Heard::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
+            Received::Message(Message::Refuse { reason } | Message::Failed { reason }) => {
                 Some(reason.raw().to_owned())
             }
             _ => None,
@@ -80,7 +80,7 @@ impl Heard {
 
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
-        matches!(self, Heard::Closed(_))
+        matches!(self, Received::Closed(_))
     }
 }
 
@@ -159,7 +159,7 @@ impl Raw {
     }
 
     /// A receiver's hello with a valid proof; it accepts this many bytes of content before it answers.
-    pub fn hello_taking(&self, early_bytes: u32) -> Message {
+    pub fn hello_accepting(&self, early_bytes: u32) -> Message {
         match self.hello_as(Role::Receiver) {
             Message::Hello(hello) => Message::Hello(Hello { early_bytes, ..hello }),
             other => other,
@@ -176,17 +176,17 @@ impl Raw {
     }
 
     /// Sends a message.
-    pub fn say(&mut self, message: &Message) {
+    pub fn send_message(&mut self, message: &Message) {
         self.send(&message.to_frame());
     }
 
     /// Sends a record.
-    pub fn tell(&mut self, record: &Record) {
+    pub fn send_record(&mut self, record: &Record) {
         self.send(&record.to_frame());
     }
 
     /// Sends a message with arbitrary JSON, such as an unknown field or a huge number.
-    pub fn say_json(&mut self, value: &serde_json::Value) {
+    pub fn send_json(&mut self, value: &serde_json::Value) {
         self.send(&frame(MESSAGE, value.to_string().as_bytes()));
     }
 
@@ -252,56 +252,58 @@ impl Raw {
 
     /// The other end's next frame, parsed.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Heard {
+    pub fn next(&mut self) -> Received {
         match self.next_frame() {
             Ok(Some((MESSAGE, body))) => {
                 let text = || String::from_utf8_lossy(&body).into_owned();
-                Heard::Message(Message::read(&body).unwrap_or_else(|e| panic!("{e}: {}", text())))
+                Received::Message(
+                    Message::read(&body).unwrap_or_else(|e| panic!("{e}: {}", text())),
+                )
             }
-            Ok(Some((RECORD, body))) => Heard::Record(Record::read(&body).unwrap()),
+            Ok(Some((RECORD, body))) => Received::Record(Record::read(&body).unwrap()),
             Ok(Some((_, body))) => {
                 let (head, content) = body.split_at(PIECE_HEADER_BYTES);
                 let number = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|i| head[at + i]));
                 let hash = head[8..].try_into().unwrap();
                 let (entry, piece, content) = (number(0), number(4), content.to_vec());
-                Heard::Piece { entry, piece, hash, content }
+                Received::Piece { entry, piece, hash, content }
             }
-            Ok(None) => Heard::Closed(String::new()),
+            Ok(None) => Received::Closed(String::new()),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                Heard::Silent
+                Received::Silent
             }
-            Err(error) => Heard::Closed(error.to_string()),
+            Err(error) => Received::Closed(error.to_string()),
         }
     }
 
-    /// The first result for which `wanted` returns a value; earlier ones are dropped. Panics if the
+    /// The first result for which `select` returns a value; earlier ones are dropped. Panics if the
     /// connection ends first.
-    pub fn wait_for<T>(&mut self, wanted: impl Fn(&Heard) -> Option<T>) -> T {
+    pub fn wait_for<T>(&mut self, select: impl Fn(&Received) -> Option<T>) -> T {
         let mut passed = Vec::new();
         loop {
-            let heard = self.next();
-            if let Some(found) = wanted(&heard) {
+            let received = self.next();
+            if let Some(found) = select(&received) {
                 return found;
             }
-            let over = matches!(heard, Heard::Closed(_) | Heard::Silent);
-            passed.push(heard);
-            assert!(!over, "not heard before the end: {passed:?}");
+            let ended = matches!(received, Received::Closed(_) | Received::Silent);
+            passed.push(received);
+            assert!(!ended, "not heard before the end: {passed:?}");
         }
     }
 
     /// Everything until the connection ends, or until 20 seconds without data.
-    pub fn drain(&mut self) -> Vec<Heard> {
+    pub fn drain(&mut self) -> Vec<Received> {
         let mut all = Vec::new();
         loop {
             all.push(self.next());
-            if matches!(all.last(), Some(Heard::Closed(_) | Heard::Silent)) {
+            if matches!(all.last(), Some(Received::Closed(_) | Received::Silent)) {
                 return all;
             }
         }
     }
 
     /// Waits for the next record, and returns its body.
-    pub fn answered(&mut self) -> Vec<u8> {
+    pub fn next_record(&mut self) -> Vec<u8> {
         loop {
             match self.next_frame().unwrap() {
                 Some((RECORD, body)) => return body,
@@ -312,7 +314,7 @@ impl Raw {
     }
 
     /// The next data as text; empty at the end.
-    pub fn hear(&mut self) -> String {
+    pub fn read_text(&mut self) -> String {
         if self.buffer.is_empty() {
             let _ = self.fill();
         }
@@ -320,10 +322,10 @@ impl Raw {
     }
 
     /// Everything until the end, as text.
-    pub fn hear_all(&mut self) -> String {
+    pub fn read_all_text(&mut self) -> String {
         let mut all = String::new();
         loop {
-            let more = self.hear();
+            let more = self.read_text();
             if more.is_empty() {
                 return all;
             }

@@ -6,23 +6,23 @@ use sweetspot_protocol::{
     Accept, FileCounts, Message, Offer, ProbeSummary, ReceiverSummary, Role, RttSource, Ticket,
 };
 
-use crate::raw::{Dial, Heard, Raw};
+use crate::raw::{Dial, Raw, Received};
 
 impl Raw {
     /// Connects as a receiver, reads the welcome and the offer, and accepts it.
     pub fn receiving(ticket: &Ticket, dial: &Dial<'_>) -> (Raw, Offer) {
         let mut raw = Raw::dial(ticket, dial).unwrap();
-        raw.say(&raw.hello_as(Role::Receiver));
-        raw.hear_welcome();
-        let offer = raw.hear_offer();
-        raw.say(&Raw::accept());
+        raw.send_message(&raw.hello_as(Role::Receiver));
+        raw.read_welcome();
+        let offer = raw.read_offer();
+        raw.send_message(&Raw::accept());
         (raw, offer)
     }
 
     /// Reads the offer.
-    pub fn hear_offer(&mut self) -> Offer {
+    pub fn read_offer(&mut self) -> Offer {
         match self.next() {
-            Heard::Message(Message::Offer(offer)) => offer,
+            Received::Message(Message::Offer(offer)) => offer,
             other => panic!("expected an offer: {other:?}"),
         }
     }
@@ -38,9 +38,9 @@ impl Raw {
         let mut list = Vec::new();
         loop {
             match self.next() {
-                Heard::Record(Record::Entries(entries)) => list.extend(entries),
-                Heard::Record(Record::Listed { .. }) => return list,
-                Heard::Message(Message::Busy) => {}
+                Received::Record(Record::Entries(entries)) => list.extend(entries),
+                Received::Record(Record::Listed { .. }) => return list,
+                Received::Message(Message::Busy) => {}
                 other => panic!("expected entries: {other:?}"),
             }
         }
@@ -48,17 +48,17 @@ impl Raw {
 
     /// Answers the next entries.
     pub fn answer(&mut self, answers: Vec<Answer>) {
-        self.tell(&Record::Answers(answers));
+        self.send_record(&Record::Answers(answers));
     }
 
     /// Claims to have pieces with these hashes.
     pub fn hashes(&mut self, entry: u32, first: u32, hashes: Vec<PieceHash>) {
-        self.tell(&Record::Hashes { entry, first, hashes });
+        self.send_record(&Record::Hashes { entry, first, hashes });
     }
 
     /// Reports the results of entries.
     pub fn results(&mut self, results: Vec<FileResult>) {
-        self.tell(&Record::Results(results));
+        self.send_record(&Record::Results(results));
     }
 
     /// A receiver's last message.

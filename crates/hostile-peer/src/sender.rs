@@ -6,7 +6,7 @@ use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash};
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_protocol::{Message, Offer, Role, SenderSummary, Ticket};
 
-use crate::raw::{Dial, Heard, Raw};
+use crate::raw::{Dial, Raw, Received};
 use crate::wire::{self, RawEntry};
 
 /// An offer of one file.
@@ -28,28 +28,28 @@ impl Raw {
     /// As [`Raw::accepted`], with a client's credentials.
     pub fn accepted_as(ticket: &Ticket, dial: &Dial<'_>) -> Raw {
         let mut raw = Raw::dial(ticket, dial).unwrap();
-        raw.say(&raw.hello());
+        raw.send_message(&raw.hello());
         raw.offer(&offer());
         raw
     }
 
     /// Reads the welcome, sends an offer, and waits until the receiver accepts it.
     pub fn offer(&mut self, offer: &Message) {
-        self.hear_welcome();
+        self.read_welcome();
         self.propose(offer);
     }
 
     /// Reads the welcome.
-    pub fn hear_welcome(&mut self) {
+    pub fn read_welcome(&mut self) {
         let welcome = self.next();
-        assert!(matches!(welcome, Heard::Message(Message::Welcome { .. })), "{welcome:?}");
+        assert!(matches!(welcome, Received::Message(Message::Welcome { .. })), "{welcome:?}");
     }
 
     /// Sends an offer, and waits until the receiver accepts it.
     pub fn propose(&mut self, offer: &Message) {
-        self.say(offer);
+        self.send_message(offer);
         let answer = self.next();
-        assert!(matches!(answer, Heard::Message(Message::Accept(_))), "{answer:?}");
+        assert!(matches!(answer, Received::Message(Message::Accept(_))), "{answer:?}");
     }
 
     /// An offer of several top-level entries.
@@ -70,7 +70,7 @@ impl Raw {
 
     /// Ends the list.
     pub fn listed(&mut self, entries: u32, files: u32, bytes: u64) {
-        self.tell(&Record::Listed { entries, files, bytes, left_out: 0 });
+        self.send_record(&Record::Listed { entries, files, bytes, left_out: 0 });
     }
 
     /// Sends a piece of the first file, which is its entire content.
@@ -90,7 +90,7 @@ impl Raw {
 
     /// Reports pieces as holes.
     pub fn holes(&mut self, entry: u32, first: u32, pieces: u32) {
-        self.tell(&Record::Holes { entry, first, pieces });
+        self.send_record(&Record::Holes { entry, first, pieces });
     }
 
     /// Ends a file without any piece, with a wrong hash.
@@ -100,7 +100,7 @@ impl Raw {
 
     /// Ends files.
     pub fn ends(&mut self, ends: Vec<FileEnd>) {
-        self.tell(&Record::Ends(ends));
+        self.send_record(&Record::Ends(ends));
     }
 
     /// A sender's last message.
@@ -118,7 +118,7 @@ impl Raw {
     /// After the offer: lists the entries, sends the content of those that have some, whatever the receiver answers, ends
     /// in order, and returns everything received. Errors while sending are ignored, because the received messages explain
     /// them.
-    pub fn bring(&mut self, list: &[(RawEntry, Option<&[u8]>)]) -> Vec<Heard> {
+    pub fn send_all(&mut self, list: &[(RawEntry, Option<&[u8]>)]) -> Vec<Received> {
         let entries: Vec<_> = list.iter().map(|(entry, _)| entry.clone()).collect();
         let contents = list.iter().filter_map(|(_, content)| *content);
         let (files, bytes) = (contents.clone().count(), contents.map(<[u8]>::len).sum::<usize>());
@@ -128,20 +128,20 @@ impl Raw {
             bytes: bytes as u64,
             left_out: 0,
         };
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let _ = self.try_send(&wire::entries(&entries));
         let _ = self.try_send(&listed.to_frame());
         // Pieces of unanswered entries would be rejected.
         let mut answers = 0;
         while answers < list.len() {
             let next = self.next();
-            if let Heard::Record(Record::Answers(list)) = &next {
+            if let Received::Record(Record::Answers(list)) = &next {
                 answers += list.len();
             }
-            let over = matches!(next, Heard::Closed(_) | Heard::Silent);
-            heard.push(next);
-            if over {
-                return heard;
+            let ended = matches!(next, Received::Closed(_) | Received::Silent);
+            received.push(next);
+            if ended {
+                return received;
             }
         }
         for (entry, (_, content)) in list.iter().enumerate() {
@@ -150,15 +150,15 @@ impl Raw {
         let _ = self.try_send(&Message::End.to_frame());
         loop {
             let next = self.next();
-            let summary = matches!(next, Heard::Message(Message::ReceiverSummary(_)));
-            let over = matches!(next, Heard::Closed(_) | Heard::Silent);
-            heard.push(next);
+            let summary = matches!(next, Received::Message(Message::ReceiverSummary(_)));
+            let ended = matches!(next, Received::Closed(_) | Received::Silent);
+            received.push(next);
             if summary {
                 let _ = self.try_send(&Raw::sender_summary().to_frame());
                 self.close();
             }
-            if over {
-                return heard;
+            if ended {
+                return received;
             }
         }
     }
@@ -166,7 +166,7 @@ impl Raw {
     /// Connects as a sender that measures the path.
     pub fn measuring(ticket: &Ticket, dial: &Dial<'_>) -> Raw {
         let mut raw = Raw::dial(ticket, dial).unwrap();
-        raw.say(&raw.hello_with(Role::Sender, true, true));
+        raw.send_message(&raw.hello_with(Role::Sender, true, true));
         raw
     }
 }

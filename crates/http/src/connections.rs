@@ -21,7 +21,7 @@ struct Open {
     count: usize,
     next: u64,
     /// The connections that have not been admitted, oldest first.
-    strangers: VecDeque<(u64, TcpStream)>,
+    unadmitted: VecDeque<(u64, TcpStream)>,
 }
 
 impl Connections {
@@ -33,7 +33,7 @@ impl Connections {
         let stranger = stream.try_clone()?;
         let mut open = self.lock();
         while open.count >= MAX_CONNECTIONS {
-            if let Some((_, oldest)) = open.strangers.pop_front() {
+            if let Some((_, oldest)) = open.unadmitted.pop_front() {
                 // Its thread then reads EOF and frees the place, or has already ended.
                 let _ = oldest.shutdown(Shutdown::Both);
             }
@@ -42,7 +42,7 @@ impl Connections {
         let number = open.next;
         open.next += 1;
         open.count += 1;
-        open.strangers.push_back((number, stranger));
+        open.unadmitted.push_back((number, stranger));
         Ok(Place { connections: Arc::clone(self), number })
     }
 
@@ -51,7 +51,7 @@ impl Connections {
     }
 
     fn forget(open: &mut Open, number: u64) {
-        open.strangers.retain(|(stranger, _)| *stranger != number);
+        open.unadmitted.retain(|(stranger, _)| *stranger != number);
     }
 }
 

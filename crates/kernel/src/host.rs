@@ -14,7 +14,7 @@ pub struct Finding {
     /// The feature's name.
     pub name: &'static str,
     /// Whether the host has it.
-    pub there: bool,
+    pub is_present: bool,
     /// The value, or the missing part.
     pub says: String,
     /// The command that installs the missing part.
@@ -30,7 +30,7 @@ impl fmt::Display for Finding {
 
 /// The first missing feature of this host; `None` if only an attempt to load can show one.
 pub fn lacking() -> Option<Finding> {
-    Host::read().findings().into_iter().find(|finding| !finding.there)
+    Host::read().findings().into_iter().find(|finding| !finding.is_present)
 }
 
 /// Why this kernel may reject the programs, if its version explains that.
@@ -134,9 +134,9 @@ impl Host {
 
     fn rights(&self) -> Finding {
         let has = |capability| self.capabilities & capability != 0;
-        let wanted =
+        let required =
             [("CAP_BPF", CAP_BPF), ("CAP_NET_ADMIN", CAP_NET_ADMIN), ("CAP_PERFMON", CAP_PERFMON)];
-        let lacking: Vec<&str> = wanted
+        let lacking: Vec<&str> = required
             .into_iter()
             .filter(|(_, capability)| !has(*capability) && !has(CAP_SYS_ADMIN))
             .map(|(name, _)| name)
@@ -150,24 +150,24 @@ impl Host {
 
     fn not_locked_down(&self) -> Finding {
         // The active mode is in brackets (lockdown(7)).
-        let there = !self.lockdown.contains("[confidentiality]");
-        let says = match there {
+        let is_present = !self.lockdown.contains("[confidentiality]");
+        let says = match is_present {
             true => "BPF may read kernel memory",
             false => "confidentiality mode, which blocks BPF",
         };
         let next = "boot with lockdown=integrity, or use --via pidfd";
-        finding("lockdown", there, says.to_owned(), next)
+        finding("lockdown", is_present, says.to_owned(), next)
     }
 }
 
 /// A finding, with the next step if the feature is missing.
 pub(crate) fn finding(
     name: &'static str,
-    there: bool,
+    is_present: bool,
     says: String,
     next: &'static str,
 ) -> Finding {
-    Finding { name, there, says, next: (!there).then_some(next) }
+    Finding { name, is_present, says, next: (!is_present).then_some(next) }
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn lacking(host: &Host) -> Vec<(&'static str, String)> {
-        let findings = host.findings().into_iter().filter(|finding| !finding.there);
+        let findings = host.findings().into_iter().filter(|finding| !finding.is_present);
         findings.map(|finding| (finding.name, finding.to_string())).collect()
     }
 
@@ -200,18 +200,26 @@ mod tests {
 
     #[test]
     fn each_missing_requirement_is_named_with_the_next_step() {
-        let said = |host: Host, name: &str, word: &str| {
+        let assert_missing = |host: Host, name: &str, word: &str| {
             let lacking = lacking(&host);
             assert_eq!(lacking.len(), 1, "{lacking:?}");
             assert_eq!(lacking[0].0, name);
             assert!(lacking[0].1.contains(word), "{lacking:?}");
         };
-        said(Host { little_endian: false, ..complete() }, "BPF programs", "--via pidfd");
-        said(Host { mount_point: None, ..complete() }, "cgroup v2", "mount -t cgroup2");
-        said(Host { describes_itself: false, ..complete() }, "BTF", "CONFIG_DEBUG_INFO_BTF");
-        said(Host { capabilities: CAP_BPF, ..complete() }, "rights", "CAP_NET_ADMIN, CAP_PERFMON");
+        assert_missing(Host { little_endian: false, ..complete() }, "BPF programs", "--via pidfd");
+        assert_missing(Host { mount_point: None, ..complete() }, "cgroup v2", "mount -t cgroup2");
+        assert_missing(
+            Host { describes_itself: false, ..complete() },
+            "BTF",
+            "CONFIG_DEBUG_INFO_BTF",
+        );
+        assert_missing(
+            Host { capabilities: CAP_BPF, ..complete() },
+            "rights",
+            "CAP_NET_ADMIN, CAP_PERFMON",
+        );
         let lockdown = "none integrity [confidentiality]".to_owned();
-        said(Host { lockdown, ..complete() }, "lockdown", "--via pidfd");
+        assert_missing(Host { lockdown, ..complete() }, "lockdown", "--via pidfd");
     }
 
     #[test]

@@ -15,11 +15,11 @@ pub const LAST_CHECKS: [&str; 2] = ["loading", "connections"];
 pub fn examine() -> Vec<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
-    if findings.iter().all(|finding| finding.there) {
+    if findings.iter().all(|finding| finding.is_present) {
         let loading = loads();
-        let there = loading.there;
+        let is_present = loading.is_present;
         findings.push(loading);
-        findings.extend(there.then(|| host.existing()));
+        findings.extend(is_present.then(|| host.existing()));
     }
     findings
 }
@@ -29,10 +29,10 @@ pub fn examine() -> Vec<Finding> {
 pub fn obstacle() -> Option<Finding> {
     let host = Host::read();
     let mut findings = host.findings();
-    if findings.iter().all(|finding| finding.there) && host.explanation().is_some() {
+    if findings.iter().all(|finding| finding.is_present) && host.explanation().is_some() {
         findings.push(loads());
     }
-    findings.into_iter().find(|finding| !finding.there)
+    findings.into_iter().find(|finding| !finding.is_present)
 }
 
 /// Whether the kernel loads the event programs.
@@ -45,10 +45,10 @@ fn loads() -> Finding {
         dry_run: false,
     };
     let loaded = SocketPrograms::load(watch);
-    let there = loaded.is_ok();
+    let is_present = loaded.is_ok();
     let says = match loaded {
         Ok(_) => "the verifier accepts the programs".to_owned(),
         Err(error) => error.to_string(),
     };
-    finding("loading", there, says, "use --via pidfd")
+    finding("loading", is_present, says, "use --via pidfd")
 }

@@ -21,10 +21,10 @@ use crate::error::{KernelError, chain};
 use crate::host;
 
 /// The names of the programs in bpf/tune.bpf.c.
-const OPS: &str = "sweetspot_ops";
-const SET: &str = "sweetspot_set";
-const LIFT: &str = "sweetspot_lift";
-const FIND: &str = "sweetspot_find";
+const OPS_PROGRAM: &str = "sweetspot_ops";
+const SET_PROGRAM: &str = "sweetspot_set";
+const LIFT_PROGRAM: &str = "sweetspot_lift";
+const FIND_PROGRAM: &str = "sweetspot_find";
 
 type Settings = Array<MapData, SettingsWords>;
 
@@ -55,9 +55,13 @@ impl SocketPrograms {
             processes::pid_namespace().map_err(KernelError::at("reading the PID namespace"))?;
         let mut loader = EbpfLoader::new();
         let mut ebpf = loader.override_global("pid_namespace", &namespace, true).load(OBJECT)?;
-        load::<SockOps>(&mut ebpf, OPS)?.load().map_err(KernelError::refused(OPS))?;
-        load::<CgroupSockopt>(&mut ebpf, SET)?.load().map_err(KernelError::refused(SET))?;
-        let (mut shared, again) = twice(map(&mut ebpf, "settings")?)?;
+        load::<SockOps>(&mut ebpf, OPS_PROGRAM)?
+            .load()
+            .map_err(KernelError::refused(OPS_PROGRAM))?;
+        load::<CgroupSockopt>(&mut ebpf, SET_PROGRAM)?
+            .load()
+            .map_err(KernelError::refused(SET_PROGRAM))?;
+        let (mut shared, again) = two_handles(map(&mut ebpf, "settings")?)?;
         // There is no lease yet, so its end is set to the present. A lease that ended long ago would count as abandoned, and
         // connections that became bulk before the first renewal would never be sampled again.
         shared.set(0, settings(&watch, clock::now(), 0), 0)?;
@@ -93,7 +97,7 @@ impl SocketPrograms {
     /// processes. Returns whether the kernel lets the programs follow all of them, as Linux does since 6.12
     /// (TCP_BPF_SOCK_OPS_CB_FLAGS).
     pub fn find_present(&mut self) -> Result<bool, KernelError> {
-        Ok(self.iterate(FIND)? == 0)
+        Ok(self.iterate(FIND_PROGRAM)? == 0)
     }
 
     /// Lifts every limit, also on idle connections, and detaches the programs. May be called again.
@@ -103,7 +107,7 @@ impl SocketPrograms {
             words[0] = 0;
             let _ = self.settings.set(0, words, 0);
         }
-        let _ = self.iterate(LIFT);
+        let _ = self.iterate(LIFT_PROGRAM);
         let programs = self.attachable().unwrap_or_default();
         for cgroup in self.attached.drain(..) {
             for (program, at) in &programs {
@@ -113,7 +117,7 @@ impl SocketPrograms {
     }
 
     fn attachable(&self) -> Result<Vec<(ProgramFd, AttachType)>, KernelError> {
-        [(OPS, AttachType::SockOps), (SET, AttachType::SetSockOpt)]
+        [(OPS_PROGRAM, AttachType::SockOps), (SET_PROGRAM, AttachType::SetSockOpt)]
             .into_iter()
             .map(|(name, at)| {
                 let program = self.ebpf.program(name).and_then(|program| program.fd().ok());
@@ -176,8 +180,8 @@ impl fmt::Debug for SocketPrograms {
 fn clear(cgroup: &Cgroup) -> Result<(), KernelError> {
     for program in aya::programs::loaded_programs().flatten() {
         let at = match program.name_as_str() {
-            Some(OPS) => AttachType::SockOps,
-            Some(SET) => AttachType::SetSockOpt,
+            Some(OPS_PROGRAM) => AttachType::SockOps,
+            Some(SET_PROGRAM) => AttachType::SetSockOpt,
             _ => continue,
         };
         let here = |inherited| {
@@ -223,8 +227,9 @@ fn maps_of(program: &aya::programs::ProgramInfo) -> impl Iterator<Item = Map> {
 /// BPF programs.
 pub fn held_window(cookie: u64) -> Option<Bytes> {
     let programs = aya::programs::loaded_programs().flatten();
-    let mut tuners = programs
-        .filter(|program| program.name_as_str() == Some(OPS) && lease_of(program).is_some());
+    let mut tuners = programs.filter(|program| {
+        program.name_as_str() == Some(OPS_PROGRAM) && lease_of(program).is_some()
+    });
     tuners.find_map(|program| {
         let commands: HashMap<_, u64, CommandWords> =
             maps_of(&program).find_map(|map| map.try_into().ok())?;
@@ -246,7 +251,7 @@ fn map(ebpf: &mut Ebpf, name: &'static str) -> Result<Map, KernelError> {
 }
 
 /// Two handles to one map: the process that undoes everything may differ from the one that renews the lease.
-fn twice(map: Map) -> Result<(Settings, Settings), KernelError> {
+fn two_handles(map: Map) -> Result<(Settings, Settings), KernelError> {
     let Map::Array(data) = map else { return Err(missing("settings")) };
     let again = data.fd().as_fd().try_clone_to_owned().map_err(KernelError::at("duplicating"))?;
     let again = Map::Array(MapData::from_fd(again)?);

@@ -11,7 +11,7 @@ pub enum RecordKind {
     /// A periodic sample of a bulk transfer.
     Sample,
     /// The connection has ended.
-    Over,
+    Closed,
 }
 
 impl RecordKind {
@@ -19,7 +19,7 @@ impl RecordKind {
         match word {
             1 => Some(RecordKind::Bulk),
             2 => Some(RecordKind::Sample),
-            3 => Some(RecordKind::Over),
+            3 => Some(RecordKind::Closed),
             _ => None,
         }
     }

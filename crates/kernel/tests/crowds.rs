@@ -47,7 +47,7 @@ for line in sys.stdin:
 struct Crowd {
     inside: Inside,
     commands: ChildStdin,
-    says: Receiver<String>,
+    output_lines: Receiver<String>,
 }
 
 impl Crowd {
@@ -59,11 +59,11 @@ impl Crowd {
         let mut inside = Inside::run(on, &mut command);
         let process = &mut inside.process;
         let (commands, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        let (tell, says) = channel();
+        let (sender, output_lines) = channel();
         thread::spawn(move || {
-            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|l| tell.send(l))
+            BufReader::new(output).lines().map_while(Result::ok).try_for_each(|l| sender.send(l))
         });
-        let mut crowd = Crowd { inside, commands, says };
+        let mut crowd = Crowd { inside, commands, output_lines };
         crowd.wait_for("open");
         Some(crowd)
     }
@@ -73,8 +73,8 @@ impl Crowd {
         let patience = clock::now() + Duration::from_secs(120);
         loop {
             self.inside.connections.renew(clock::now()).unwrap();
-            match self.says.recv_timeout(std::time::Duration::from_millis(300)) {
-                Ok(said) => return assert_eq!(said, word),
+            match self.output_lines.recv_timeout(std::time::Duration::from_millis(300)) {
+                Ok(line) => return assert_eq!(line, word),
                 Err(_) => assert!(clock::now() < patience, "no {word:?} came"),
             }
         }

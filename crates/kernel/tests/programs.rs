@@ -35,7 +35,7 @@ while s.recv(65536): pass";
 const LIMIT: Bytes = Bytes::new(40_001);
 
 /// A command that changes nothing.
-const NOTHING: Decision =
+const NO_LIMITS: Decision =
     Decision { limit: None, pace: None, congestion: None, interval: WATCH.interval, left: false };
 
 /// A client in a cgroup with attached programs, and the server that sends to it.
@@ -46,7 +46,7 @@ struct Host {
 
 /// The server's state and progress.
 struct Sending {
-    goes_on: bool,
+    is_open_ended: bool,
     written: u64,
 }
 
@@ -83,29 +83,29 @@ impl Host {
         }
         command.args(["-c", CLIENT, &port]).args(arguments).stderr(Stdio::null());
         let inside = Inside::run(on, &mut command);
-        let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
+        let sending = Arc::new(Mutex::new(Sending { is_open_ended: false, written: 0 }));
         let mut host = Host { inside, sending };
         listener.set_nonblocking(true).unwrap();
-        let stream = host.soon("a connection", || listener.accept().ok()).0;
+        let stream = host.eventually("a connection", || listener.accept().ok()).0;
         stream.set_nonblocking(false).unwrap();
         if let Some(own) = arguments.first().and_then(|own| own.parse().ok()).map(Bytes::new) {
             let pid = host.inside.process.id();
-            host.soon("the program's own clamp", || {
+            host.eventually("the program's own clamp", || {
                 (connection(pid).is_some_and(|socket| clamp(&socket) == own)).then_some(())
             });
         }
         let sending = Arc::clone(&host.sending);
-        sending.lock().unwrap().goes_on = true;
+        sending.lock().unwrap().is_open_ended = true;
         thread::spawn(move || send(stream, bytes, &sending));
         Some(host)
     }
 
-    /// The result of `wanted` within a minute, renewing the lease in the meantime.
-    fn soon<T>(&mut self, what: &str, wanted: impl Fn() -> Option<T>) -> T {
+    /// The result of `is_expected` within a minute, renewing the lease in the meantime.
+    fn eventually<T>(&mut self, what: &str, is_expected: impl Fn() -> Option<T>) -> T {
         let patience = clock::now() + Duration::from_secs(60);
         loop {
             self.inside.connections.renew(clock::now()).unwrap();
-            if let Some(found) = wanted() {
+            if let Some(found) = is_expected() {
                 return found;
             }
             assert!(clock::now() < patience, "never came: {what}");
@@ -117,22 +117,22 @@ impl Host {
     fn quieten(&mut self, socket: &LiveSocket) {
         let written = {
             let mut sending = self.sending.lock().unwrap();
-            sending.goes_on = false;
+            sending.is_open_ended = false;
             Bytes::new(sending.written)
         };
-        self.soon("silence", || {
+        self.eventually("silence", || {
             let unread = socket.with(|fd| options::unread(fd)).unwrap().unwrap();
             (received(socket) == written && unread == Bytes::ZERO).then_some(())
         });
     }
 
-    /// Reads records until `wanted` accepts one, for at most two seconds, renewing the lease in the meantime.
-    fn wait_for(&mut self, wanted: impl Fn(&Record) -> bool) -> Option<Record> {
+    /// Reads records until `is_expected` accepts one, for at most two seconds, renewing the lease in the meantime.
+    fn wait_for(&mut self, is_expected: impl Fn(&Record) -> bool) -> Option<Record> {
         let patience = clock::now() + Duration::from_secs(2);
         while clock::now() < patience {
             self.inside.connections.renew(clock::now()).unwrap();
             while let Some(record) = self.inside.connections.poll_record() {
-                if wanted(&record) {
+                if is_expected(&record) {
                     return Some(record);
                 }
             }
@@ -146,7 +146,7 @@ impl Host {
     }
 
     fn limit(&mut self, cookie: u64) {
-        let command = Decision { limit: Some(LIMIT), ..NOTHING };
+        let command = Decision { limit: Some(LIMIT), ..NO_LIMITS };
         self.inside.connections.command(cookie, command).unwrap();
         self.inside.connections.flush().unwrap();
     }
@@ -171,7 +171,7 @@ fn send(mut stream: TcpStream, bytes: Option<usize>, sending: &Mutex<Sending>) {
     while left > 0 {
         // Locked during each write, so the stopping thread knows how much data is still to arrive.
         let mut sending = sending.lock().unwrap();
-        if sending.goes_on {
+        if sending.is_open_ended {
             let piece = &PIECE[..left.min(PIECE.len())];
             if stream.write_all(piece).is_err() {
                 return;
@@ -229,7 +229,7 @@ fn a_bulk_transfer_is_reported_with_its_addresses_and_its_owner() {
     let later = later.expect("samples");
     assert!(later.received > record.received && later.time > record.time);
     host.inside.process.kill().unwrap();
-    host.wait_for(|r| r.kind == RecordKind::Over && r.cookie == record.cookie).expect("its end");
+    host.wait_for(|r| r.kind == RecordKind::Closed && r.cookie == record.cookie).expect("its end");
 }
 
 #[test]
@@ -250,12 +250,12 @@ fn samples_are_at_least_the_requested_interval_apart() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
     let interval = Duration::from_millis(40);
-    let command = Decision { interval, ..NOTHING };
+    let command = Decision { interval, ..NO_LIMITS };
     host.inside.connections.command(cookie, command).unwrap();
     host.inside.connections.flush().unwrap();
     // Earlier samples use the previous interval; the first of the new ones may still be due by it.
-    let told = clock::now();
-    let late = |r: &Record| r.kind == RecordKind::Sample && r.time > told;
+    let changed_at = clock::now();
+    let late = |r: &Record| r.kind == RecordKind::Sample && r.time > changed_at;
     let samples: Vec<Time> = (0..10).map(|_| host.wait_for(late).expect("samples").time).collect();
     for pair in samples[1..].windows(2) {
         assert!(pair[1].since(pair[0]) >= interval, "{samples:?}");
@@ -342,7 +342,7 @@ fn with_host_s_congestion(host: &mut Host) -> (u64, LiveSocket, String) {
 fn choose(host: &mut Host, cookie: u64, name: &str) -> Congestion {
     let mut congestion = [0; 16];
     congestion[..name.len()].copy_from_slice(name.as_bytes());
-    let decision = Decision { congestion: Some(congestion), ..NOTHING };
+    let decision = Decision { congestion: Some(congestion), ..NO_LIMITS };
     host.inside.connections.command(cookie, decision).unwrap();
     host.inside.connections.flush().unwrap();
     host.wait_for(|r| r.congestion != Congestion::OfHost).expect("a choice").congestion
@@ -360,9 +360,9 @@ fn a_chosen_congestion_control_applies_until_the_hosts_is_restored() {
     let other = other_than(&own);
     assert_eq!(choose(&mut host, cookie, other), Congestion::Chosen);
     assert_eq!(congestion(&socket), other);
-    host.inside.connections.command(cookie, NOTHING).unwrap();
+    host.inside.connections.command(cookie, NO_LIMITS).unwrap();
     host.inside.connections.flush().unwrap();
-    host.soon("the host's", || (congestion(&socket) == own).then_some(()));
+    host.eventually("the host's", || (congestion(&socket) == own).then_some(()));
     host.wait_for(|r| r.congestion == Congestion::OfHost).expect("a sample");
     assert_eq!(choose(&mut host, cookie, other), Congestion::Chosen);
     host.inside.programs.undo();
@@ -505,7 +505,7 @@ fn a_different_rtt_is_a_different_path() {
 fn a_full_map_keeps_existing_limits_and_rejects_new_ones() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let (record, socket) = host.limited();
-    let command = Decision { limit: Some(LIMIT), ..NOTHING };
+    let command = Decision { limit: Some(LIMIT), ..NO_LIMITS };
     // Cookies count up from 1, so no socket has these.
     let refused = (0..=65_536_u64)
         .map(|n| host.inside.connections.command(u64::MAX - n, command))
@@ -523,7 +523,7 @@ fn a_full_map_keeps_existing_limits_and_rejects_new_ones() {
 fn a_forgotten_connection_is_reported_again_by_find_present() {
     let Some(mut host) = Host::start(None, &[]) else { return };
     let cookie = host.bulk().cookie;
-    let left = Decision { left: true, ..NOTHING };
+    let left = Decision { left: true, ..NO_LIMITS };
     host.inside.connections.command(cookie, left).unwrap();
     host.inside.connections.flush().unwrap();
     pause(Duration::from_millis(100));
@@ -538,7 +538,7 @@ fn a_forgotten_connection_is_reported_again_by_find_present() {
 
 /// Accepts a connection and drops all data that arrives on it; its own byte lets the client send. Continues after a line of
 /// input.
-const DEAF_SERVER: &str = "\
+const PINNED_BUFFER_SERVER: &str = "\
 import ctypes, socket, struct, sys
 s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen()
 print(s.getsockname()[1], flush=True)
@@ -572,7 +572,7 @@ fn uploads_over_a_saved_path_start_paced_and_retreat_after_loss() {
     on.2.renew(clock::now()).unwrap();
     on.2.remember(Transfers::Uploads, ("127.0.0.1".parse().unwrap(), 32), Some(path)).unwrap();
     let mut server = Command::new("python3")
-        .args(["-c", DEAF_SERVER])
+        .args(["-c", PINNED_BUFFER_SERVER])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -582,11 +582,11 @@ fn uploads_over_a_saved_path_start_paced_and_retreat_after_loss() {
     let mut sender = Command::new("python3");
     sender.args(["-c", SENDER, port.trim()]).stderr(Stdio::null());
     let inside = Inside::run(on, &mut sender);
-    let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
+    let sending = Arc::new(Mutex::new(Sending { is_open_ended: false, written: 0 }));
     let mut host = Host { inside, sending };
     let pid = host.inside.process.id();
     const ESTABLISHED: u8 = 1;
-    let socket = host.soon("a connection", || {
+    let socket = host.eventually("a connection", || {
         connection(pid).filter(|socket| {
             socket.with(|fd| Info::read(fd)).is_ok_and(|info| info.unwrap().state == ESTABLISHED)
         })
@@ -604,17 +604,17 @@ fn uploads_over_a_saved_path_start_paced_and_retreat_after_loss() {
     // The rate is set in whole bytes per second.
     let rounding = over_a_round_trip.as_f64() - given.unwrap_or(over_a_round_trip).as_f64();
     assert!((0.0..8.0).contains(&rounding), "{given:?} for {over_a_round_trip}");
-    let mut tell = server.stdin.take().unwrap();
+    let mut commands = server.stdin.take().unwrap();
     if same {
-        tell.write_all(b"\n").unwrap();
+        commands.write_all(b"\n").unwrap();
         // Nothing has arrived, so half of the sent data.
         let retreat = over_a_round_trip.as_f64() / 2.0;
         let is_retreat = |pace: Rate| (0.0..16.0).contains(&(retreat - pace.as_f64()));
-        host.soon("a retreat", || pace(&socket).is_some_and(is_retreat).then_some(()));
-        tell.write_all(b"\n").unwrap();
-        host.soon("the end of the repair", || pace(&socket).is_none().then_some(()));
+        host.eventually("a retreat", || pace(&socket).is_some_and(is_retreat).then_some(()));
+        commands.write_all(b"\n").unwrap();
+        host.eventually("the end of the repair", || pace(&socket).is_none().then_some(()));
     }
-    drop(tell);
+    drop(commands);
     server.kill().unwrap();
     server.wait().unwrap();
 }
@@ -655,14 +655,14 @@ fn only_the_first_upload_with_enough_data_uses_the_saved_path() {
     let mut senders = Command::new("python3");
     senders.args(["-c", SENDERS, &port.to_string()]);
     let inside = Inside::run(on, &mut senders);
-    let sending = Arc::new(Mutex::new(Sending { goes_on: false, written: 0 }));
+    let sending = Arc::new(Mutex::new(Sending { is_open_ended: false, written: 0 }));
     let mut host = Host { inside, sending };
     let pid = host.inside.process.id();
     let sample = |socket: &LiveSocket| {
         let info = socket.with(|fd| Info::read(fd)).unwrap().unwrap();
         (info.bytes_acked, socket.with(|fd| options::max_pacing_rate(fd)).unwrap().unwrap())
     };
-    let all = host.soon("all data", || {
+    let all = host.eventually("all data", || {
         let mut all = connections(pid);
         all.sort_by_key(LiveSocket::fd);
         let sent = |socket: &LiveSocket| sample(socket).0 > Bytes::new(6_000_000);

@@ -3,7 +3,7 @@ use std::io::{self, Seek, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sweetspot_linux::isolation::isolate_a_piece;
+use sweetspot_linux::isolation::isolate_one;
 
 use crate::LabError;
 use crate::error::Doing;
@@ -24,7 +24,7 @@ pub fn isolated<T: Serialize + DeserializeOwned>(
     // An unnamed file shared by both processes, so nothing is left behind.
     let mut answer = tempfile::tempfile().doing("make a temporary file")?;
     let mut inside = answer.try_clone().doing("duplicate a file")?;
-    let code = isolate_a_piece(|| {
+    let code = isolate_one(|| {
         let result = work().map_err(|error| Failure(error.to_string()));
         match write(&mut inside, &result) {
             Ok(()) => ANSWERED,

@@ -60,7 +60,7 @@ pub enum CgroupError {
 
 impl CgroupError {
     /// Whether a cgroup with that name already exists.
-    pub fn is_taken(&self) -> bool {
+    pub fn already_exists(&self) -> bool {
         matches!(self, CgroupError::Failed { source, .. } if source.kind() == ErrorKind::AlreadyExists)
     }
 }

@@ -91,8 +91,8 @@ impl Datagrams {
     pub fn count(&self) -> io::Result<Count> {
         let mut count = Count::default();
         loop {
-            let taken = self.count_batch(&mut count)?;
-            if taken < RECVMMSG_BATCH {
+            let received = self.count_batch(&mut count)?;
+            if received < RECVMMSG_BATCH {
                 return Ok(count);
             }
         }
@@ -125,16 +125,16 @@ impl Datagrams {
                 std::ptr::null_mut(),
             )
         };
-        let taken = match check(n) {
+        let received = match check(n) {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => 0,
             // An ICMP error about an earlier datagram.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => 0,
             other => other? as usize,
         };
-        count.datagrams += taken as u64;
-        count.marked += marks[..taken].iter().map(|mark| u64::from(*mark == 1)).sum::<u64>();
-        count.payload += headers[..taken].iter().map(|h| Bytes::new(h.msg_len.into())).sum();
-        Ok(taken)
+        count.datagrams += received as u64;
+        count.marked += marks[..received].iter().map(|mark| u64::from(*mark == 1)).sum::<u64>();
+        count.payload += headers[..received].iter().map(|h| Bytes::new(h.msg_len.into())).sum();
+        Ok(received)
     }
 }
 
@@ -153,19 +153,19 @@ mod tests {
 
     fn connected() -> (Datagrams, Datagrams) {
         let local = ([127, 0, 0, 1], 0).into();
-        let (near, far) = (Datagrams::bind(local).unwrap(), Datagrams::bind(local).unwrap());
-        near.connect(far.0.local_addr().unwrap()).unwrap();
-        (near, far)
+        let (sender, receiver) = (Datagrams::bind(local).unwrap(), Datagrams::bind(local).unwrap());
+        sender.connect(receiver.0.local_addr().unwrap()).unwrap();
+        (sender, receiver)
     }
 
     /// All arrivals, once `datagrams` have arrived: a busy kernel leaves loopback delivery to ksoftirqd, after `send`
     /// has returned.
-    fn arrived(far: &Datagrams, datagrams: u64) -> Count {
-        let mut sum = far.count().unwrap();
+    fn arrived(receiver: &Datagrams, datagrams: u64) -> Count {
+        let mut sum = receiver.count().unwrap();
         while sum.datagrams < datagrams {
             let due = clock::now() + Duration::from_secs(30);
-            event_fd::wait_readable(&[far.as_fd()], due).unwrap();
-            let count = far.count().unwrap();
+            event_fd::wait_readable(&[receiver.as_fd()], due).unwrap();
+            let count = receiver.count().unwrap();
             assert_ne!(count, Count::default(), "nothing came after {sum:?}");
             sum.datagrams += count.datagrams;
             sum.payload += count.payload;
@@ -176,25 +176,25 @@ mod tests {
 
     #[test]
     fn datagrams_are_counted_with_their_full_length() {
-        let (near, far) = connected();
-        assert_eq!(far.count().unwrap(), Count::default());
+        let (sender, receiver) = connected();
+        assert_eq!(receiver.count().unwrap(), Count::default());
         // More than one batch.
         for i in 0..100 {
-            assert!(near.send_marked(Bytes::new(972), i >= 70).unwrap());
+            assert!(sender.send_marked(Bytes::new(972), i >= 70).unwrap());
         }
         let expected = Count { datagrams: 100, payload: Bytes::new(97_200), marked: 30 };
-        assert_eq!(arrived(&far, 100), expected);
-        assert_eq!(far.count().unwrap(), Count::default());
+        assert_eq!(arrived(&receiver, 100), expected);
+        assert_eq!(receiver.count().unwrap(), Count::default());
     }
 
     #[test]
     fn a_segmented_send_arrives_as_datagrams_of_the_segment_size() {
-        let (near, far) = connected();
-        near.cut_into(Bytes::new(1472)).unwrap();
+        let (sender, receiver) = connected();
+        sender.cut_into(Bytes::new(1472)).unwrap();
         for datagrams in [1, 3, MAX_SEGMENTS] {
             let payload = Bytes::new(1472 * datagrams);
-            assert!(near.send(payload).unwrap());
-            assert_eq!(arrived(&far, datagrams), Count { datagrams, payload, marked: 0 });
+            assert!(sender.send(payload).unwrap());
+            assert_eq!(arrived(&receiver, datagrams), Count { datagrams, payload, marked: 0 });
         }
     }
 }

@@ -21,7 +21,7 @@ pub struct Readiness {
     /// There is free space to write.
     pub writable: bool,
     /// The connection is closed in both directions or failed.
-    pub over: bool,
+    pub closed: bool,
 }
 
 /// The maximum number of events taken in one call.
@@ -40,21 +40,21 @@ impl Epoll {
         Ok(epoll::add(&self.0, source, EventData::new_u64(number), events)?)
     }
 
-    /// Appends pending events to `news` without waiting. Returns whether more may be pending.
-    pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<bool> {
+    /// Appends pending events to `ready` without waiting. Returns whether more may be pending.
+    pub fn take(&self, ready: &mut Vec<Readiness>) -> io::Result<bool> {
         let mut events = [MaybeUninit::<Event>::uninit(); EVENT_BATCH];
         let at_once = Timespec::default();
         let events = match epoll::wait(&self.0, &mut events, Some(&at_once)) {
             Err(rustix::io::Errno::INTR) => return Ok(false),
             other => other?.0,
         };
-        news.extend(events.iter().map(|event| {
+        ready.extend(events.iter().map(|event| {
             let (flags, data) = (event.flags, event.data);
             Readiness {
                 number: data.u64(),
                 readable: flags.intersects(EventFlags::IN | EventFlags::RDHUP),
                 writable: flags.intersects(EventFlags::OUT),
-                over: flags.intersects(EventFlags::ERR | EventFlags::HUP),
+                closed: flags.intersects(EventFlags::ERR | EventFlags::HUP),
             }
         }));
         Ok(events.len() == EVENT_BATCH)
@@ -82,21 +82,24 @@ mod tests {
     #[test]
     fn readiness_is_reported_once_per_change() {
         let epoll = Epoll::new().unwrap();
-        let (mut near, mut far) = UnixStream::pair().unwrap();
-        epoll.watch(&far, 7).unwrap();
-        let mut news = Vec::new();
-        assert!(!epoll.take(&mut news).unwrap());
-        assert_eq!(news, [Readiness { number: 7, readable: false, writable: true, over: false }]);
-        news.clear();
-        epoll.take(&mut news).unwrap();
-        assert_eq!(news, []);
-        near.write_all(b"x").unwrap();
-        epoll.take(&mut news).unwrap();
-        assert!(news.len() == 1 && news[0].readable);
-        far.read_exact(&mut [0]).unwrap();
-        drop(near);
-        news.clear();
-        epoll.take(&mut news).unwrap();
-        assert!(news.len() == 1 && news[0].over);
+        let (mut client, mut server) = UnixStream::pair().unwrap();
+        epoll.watch(&server, 7).unwrap();
+        let mut ready = Vec::new();
+        assert!(!epoll.take(&mut ready).unwrap());
+        assert_eq!(
+            ready,
+            [Readiness { number: 7, readable: false, writable: true, closed: false }]
+        );
+        ready.clear();
+        epoll.take(&mut ready).unwrap();
+        assert_eq!(ready, []);
+        client.write_all(b"x").unwrap();
+        epoll.take(&mut ready).unwrap();
+        assert!(ready.len() == 1 && ready[0].readable);
+        server.read_exact(&mut [0]).unwrap();
+        drop(client);
+        ready.clear();
+        epoll.take(&mut ready).unwrap();
+        assert!(ready.len() == 1 && ready[0].closed);
     }
 }

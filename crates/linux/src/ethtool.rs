@@ -167,9 +167,9 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns on the offloads and other features of `device` named in `wanted` (`ethtool --show-features`), and turns off all others
+/// Turns on the offloads and other features of `device` named in `kept` (`ethtool --show-features`), and turns off all others
 /// that can be turned off. Looks the device up in the calling thread's network namespace.
-pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
+pub fn keep_only(device: &str, kept: &[&str]) -> io::Result<()> {
     let names = feature_names(device)?;
     let now = features(device)?;
     let mut chosen =
@@ -177,7 +177,7 @@ pub fn keep_only(device: &str, wanted: &[&str]) -> io::Result<()> {
     for (choice, features) in chosen.choices.iter_mut().zip(&now.features) {
         choice.valid = features.available & !features.never_changed;
     }
-    for (bit, _) in names.iter().enumerate().filter(|(_, name)| wanted.contains(&name.as_str())) {
+    for (bit, _) in names.iter().enumerate().filter(|(_, name)| kept.contains(&name.as_str())) {
         chosen.choices[bit / 32].requested |= 1 << (bit % 32);
     }
     // SAFETY: SET_FEATURES reads a `struct ethtool_sfeatures` with as many words as the kernel reported.

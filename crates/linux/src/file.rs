@@ -56,10 +56,11 @@ fn make_beside(path: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
     let mut attempts = 0..MAX_ATTEMPTS;
     loop {
         let number = attempts.next().ok_or(io::ErrorKind::AlreadyExists)?;
-        let beside = path.with_file_name(format!(".{name}.{}.{number}.part", std::process::id()));
-        match File::options().write(true).create_new(true).mode(mode).open(&beside) {
+        let temp_path =
+            path.with_file_name(format!(".{name}.{}.{number}.part", std::process::id()));
+        match File::options().write(true).create_new(true).mode(mode).open(&temp_path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|file| (beside, file)),
+            made => return made.map(|file| (temp_path, file)),
         }
     }
 }

@@ -17,7 +17,7 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
     let mut netlink = RouteNetlink::new()?;
     let mut up = HashSet::new();
     let links = RouteNetlinkMessage::GetLink(LinkMessage::default());
-    netlink.ask(links, NLM_F_DUMP, &mut |answer| {
+    netlink.query(links, NLM_F_DUMP, &mut |answer| {
         if let RouteNetlinkMessage::NewLink(link) = answer
             && link.header.flags.contains(LinkFlags::Up)
         {
@@ -26,7 +26,7 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
     })?;
     let mut addresses = Vec::new();
     let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-    netlink.ask(all, NLM_F_DUMP, &mut |answer| {
+    netlink.query(all, NLM_F_DUMP, &mut |answer| {
         if let RouteNetlinkMessage::NewAddress(message) = answer
             && up.contains(&message.header.index)
         {
@@ -43,7 +43,7 @@ pub(crate) fn splits_datagrams(local: IpAddr) -> io::Result<bool> {
     let mut netlink = RouteNetlink::new()?;
     let mut device = None;
     let all = RouteNetlinkMessage::GetAddress(AddressMessage::default());
-    netlink.ask(all, NLM_F_DUMP, &mut |answer| {
+    netlink.query(all, NLM_F_DUMP, &mut |answer| {
         if let RouteNetlinkMessage::NewAddress(message) = answer
             && own_address(&message) == Some(local)
         {

@@ -155,7 +155,7 @@ pub fn isolate(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
 
 /// Like [`isolate`], for one of several pieces of work. A signal that arrives just as a piece ends must end the caller,
 /// too, so it is sent to this process again before returning.
-pub fn isolate_a_piece(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
+pub fn isolate_one(work: impl FnOnce() -> u8) -> Result<u8, IsolationError> {
     let (code, signal) = isolate_noting_signals(work)?;
     if let Some(signal) = signal {
         signal.send(std::process::id());
@@ -224,7 +224,7 @@ fn run_outer(
             drop(alive);
             end(code)
         }
-        Err(failure) => end_complaining(&mut error_writer, &failure),
+        Err(failure) => exit_with_error(&mut error_writer, &failure),
     }
 }
 
@@ -236,7 +236,7 @@ fn init(
     work: impl FnOnce() -> u8,
 ) -> ! {
     if let Err(error) = die_with_parent() {
-        end_complaining(&mut error_writer, &FailedStep(Step::DeathSignal, error));
+        exit_with_error(&mut error_writer, &FailedStep(Step::DeathSignal, error));
     }
     // The parent has no PID in this namespace to compare. Its end of the pipe, to which nothing is ever written, shows
     // whether it lives.
@@ -246,7 +246,7 @@ fn init(
     drop(pulse);
     mount_proc();
     match fork() {
-        Err(error) => end_complaining(&mut error_writer, &FailedStep(Step::Fork, error)),
+        Err(error) => exit_with_error(&mut error_writer, &FailedStep(Step::Fork, error)),
         Ok(Some(worker)) => {
             drop(error_writer);
             end(supervisor.wait_for(worker).unwrap_or(1))
@@ -315,7 +315,7 @@ pub(crate) fn pipe() -> io::Result<(File, File)> {
     Ok((read.into(), write.into()))
 }
 
-fn end_complaining(error_writer: &mut File, FailedStep(step, error): &FailedStep) -> ! {
+fn exit_with_error(error_writer: &mut File, FailedStep(step, error): &FailedStep) -> ! {
     let errno = error.raw_os_error().unwrap_or(0).to_ne_bytes();
     let _ = error_writer.write_all(&[&[*step as u8][..], &errno].concat());
     end(1)

@@ -125,9 +125,9 @@ impl Causes {
             fds.push(PollFd::new(&self.unanswered, PollFlags::IN));
         }
         poll(&mut fds, timeout).ok()?;
-        let (stop, others) = fds.split_first()?;
-        let (output, others) = others.split_at(self.output.iter().len());
-        let terminals = &others[..self.terminals.len()];
+        let (stop, rest) = fds.split_first()?;
+        let (output, rest) = rest.split_at(self.output.iter().len());
+        let terminals = &rest[..self.terminals.len()];
         let is_gone = |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR);
         Some(Seen {
             stopped: !stop.revents().is_empty(),

@@ -32,7 +32,7 @@ impl Netlink {
 
     /// Sends a request of type `kind` and passes the type and content of every message of the reply to `visit`. A dump
     /// (`NLM_F_DUMP`) has an end marker; any other reply is a single message, such as an acknowledgement (`NLM_F_ACK`).
-    pub(crate) fn ask(
+    pub(crate) fn query(
         &mut self,
         kind: u16,
         flags: u16,

@@ -15,7 +15,7 @@ const TCA_KIND: u16 = 1;
 pub fn root(device: i32) -> io::Result<Option<String>> {
     let mut kind = None;
     let mut visit = |_, message: &[u8]| kind = kind.take().or_else(|| root_kind(message, device));
-    Netlink::open(None)?.ask(libc::RTM_GETQDISC, NLM_F_DUMP, &[0; TCMSG_BYTES], &mut visit)?;
+    Netlink::open(None)?.query(libc::RTM_GETQDISC, NLM_F_DUMP, &[0; TCMSG_BYTES], &mut visit)?;
     Ok(kind)
 }
 

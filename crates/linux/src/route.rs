@@ -179,7 +179,7 @@ impl RouteNetlink {
         route.header.destination_prefix_length = bits;
         route.attributes = vec![RouteAttribute::Destination(destination)];
         let mut found = None;
-        self.ask(RouteNetlinkMessage::GetRoute(route), 0, &mut |answer| {
+        self.query(RouteNetlinkMessage::GetRoute(route), 0, &mut |answer| {
             if let RouteNetlinkMessage::NewRoute(route) = answer {
                 found = route.attributes.into_iter().find_map(|attribute| match attribute {
                     RouteAttribute::Oif(index) => Some(index),
@@ -215,9 +215,9 @@ impl RouteNetlink {
         dropped.ok_or_else(|| io::Error::other("the device has no counters"))
     }
 
-    fn link(&mut self, asked: LinkMessage) -> io::Result<LinkMessage> {
+    fn link(&mut self, request: LinkMessage) -> io::Result<LinkMessage> {
         let mut found = None;
-        self.ask(RouteNetlinkMessage::GetLink(asked), 0, &mut |answer| {
+        self.query(RouteNetlinkMessage::GetLink(request), 0, &mut |answer| {
             if let RouteNetlinkMessage::NewLink(link) = answer {
                 found = Some(link);
             }
@@ -230,11 +230,11 @@ impl RouteNetlink {
     }
 
     fn acknowledged(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
-        self.ask(message, NLM_F_ACK | flags, &mut |_| {})
+        self.query(message, NLM_F_ACK | flags, &mut |_| {})
     }
 
     /// Sends a request and passes each message of the reply that can be parsed to `visit`.
-    pub(crate) fn ask(
+    pub(crate) fn query(
         &mut self,
         message: RouteNetlinkMessage,
         flags: u16,
@@ -242,7 +242,7 @@ impl RouteNetlink {
     ) -> io::Result<()> {
         let mut body = vec![0; message.buffer_len()];
         message.serialize(&mut body);
-        self.0.ask(message.message_type(), flags, &body, &mut |kind, content| {
+        self.0.query(message.message_type(), flags, &body, &mut |kind, content| {
             let mut header = NetlinkHeader::default();
             header.message_type = kind;
             if let Ok(answer) = RouteNetlinkMessage::deserialize(&header, content) {

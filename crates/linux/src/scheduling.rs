@@ -62,7 +62,7 @@ pub fn allowed_processors() -> io::Result<Vec<usize>> {
 }
 
 /// Binds the calling thread to CPU `processor`.
-pub fn stay_on(processor: usize) -> io::Result<()> {
+pub fn pin_to(processor: usize) -> io::Result<()> {
     if processor >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }

@@ -106,7 +106,7 @@ pub fn prepare() {
 
 /// On SIGINT, writes `line` to standard error, on a terminal in place of the progress line; the signal then ends this process as
 /// usual. Forked processes write nothing. Does nothing if SIGINT is ignored.
-pub fn tell_when_interrupted(line: String) {
+pub fn print_when_interrupted(line: String) {
     static LINE: OnceLock<(u32, String)> = OnceLock::new();
     extern "C" fn tell(signal: i32) {
         if let Some((teller, line)) = LINE.get() {

@@ -289,14 +289,15 @@ mod tests {
 
     #[test]
     fn arrival_times_lie_between_sending_and_reading() {
-        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
-        near.connect(far.local_address().unwrap()).unwrap();
+        let (sender, receiver) =
+            (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        sender.connect(receiver.local_address().unwrap()).unwrap();
         let before = clock::now();
-        near.send(b"probe").unwrap();
-        let (bytes, arrival) = received(&far);
+        sender.send(b"probe").unwrap();
+        let (bytes, arrival) = received(&receiver);
         let after = clock::now();
         assert_eq!(bytes, b"probe");
-        assert_eq!(arrival.from, near.local_address().unwrap());
+        assert_eq!(arrival.from, sender.local_address().unwrap());
         // The two clocks are read one after the other, hence the slack.
         let slack = Duration::from_millis(5);
         assert!(before <= arrival.at + slack && arrival.at <= after + slack);
@@ -324,38 +325,41 @@ mod tests {
 
     #[test]
     fn a_burst_arrives_whole_and_in_order() {
-        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
-        near.connect(far.local_address().unwrap()).unwrap();
+        let (sender, receiver) =
+            (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        sender.connect(receiver.local_address().unwrap()).unwrap();
         let burst: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; 1000]).collect();
-        assert_eq!(near.send_burst(&burst).unwrap(), 100);
+        assert_eq!(sender.send_burst(&burst).unwrap(), 100);
         for datagram in &burst {
-            assert_eq!(&received(&far).0, datagram);
+            assert_eq!(&received(&receiver).0, datagram);
         }
     }
 
     #[test]
     fn a_split_send_arrives_as_the_original_datagrams() {
-        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
-        near.connect(far.local_address().unwrap()).unwrap();
+        let (sender, receiver) =
+            (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        sender.connect(receiver.local_address().unwrap()).unwrap();
         // More than one buffer holds, by number and by bytes.
         for length in [100, 1472] {
             let burst: Vec<Vec<u8>> = (0..100u8).map(|n| vec![n; length]).collect();
-            assert_eq!(near.send_split(&burst).unwrap(), 100);
+            assert_eq!(sender.send_split(&burst).unwrap(), 100);
             for datagram in &burst {
-                assert_eq!(&received(&far).0, datagram);
+                assert_eq!(&received(&receiver).0, datagram);
             }
         }
-        assert!(near.send_split(&[vec![0; 9], vec![0; 8]]).is_err(), "two lengths");
+        assert!(sender.send_split(&[vec![0; 9], vec![0; 8]]).is_err(), "two lengths");
     }
 
     #[test]
     fn a_closed_peer_port_is_not_an_error() {
-        let (near, far) = (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
-        near.connect(far.local_address().unwrap()).unwrap();
-        drop(far);
+        let (sender, receiver) =
+            (Udp::bind_shared(LOCAL).unwrap(), Udp::bind_shared(LOCAL).unwrap());
+        sender.connect(receiver.local_address().unwrap()).unwrap();
+        drop(receiver);
         for _ in 0..3 {
-            near.send(b"anybody?").unwrap();
-            assert_eq!(near.receive(&mut [0; 10]).unwrap(), None);
+            sender.send(b"anybody?").unwrap();
+            assert_eq!(sender.receive(&mut [0; 10]).unwrap(), None);
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::trend::{OVERFLOW_SHARE, Trend, growth, trend};
 const MIN_HALF_WIDTH: f64 = 0.01;
 
 /// A stream is well above the available bandwidth if it exceeds it by this share of the capacity.
-const WELL_ABOVE: f64 = 0.15;
+const CLEAR_EXCESS: f64 = 0.15;
 
 /// The available bandwidth of a link of `capacity`, from `streams` with known rates. A growth of delays by less than `noise`
 /// over a stream counts as none.
@@ -71,9 +71,9 @@ fn well_above(capacity: f64, judged: &[(f64, f64, Option<Trend>)]) -> Vec<f64> {
     let grew = judged.iter().filter(|(.., trend)| *trend == Some(Trend::Increasing));
     let grew: Vec<f64> = grew.map(|(_, found, _)| *found).collect();
     let Some(first) = median(grew.iter().copied()) else { return grew };
-    let far = judged.iter().filter(|(rate, ..)| *rate >= first + capacity * WELL_ABOVE);
-    let far: Vec<f64> = far.map(|(_, found, _)| *found).collect();
-    if far.len() >= 2 { far } else { grew }
+    let clear = judged.iter().filter(|(rate, ..)| *rate >= first + capacity * CLEAR_EXCESS);
+    let clear: Vec<f64> = clear.map(|(_, found, _)| *found).collect();
+    if clear.len() >= 2 { clear } else { grew }
 }
 
 /// The estimate of one stream above the available bandwidth. If the buffer overflowed, delays stop growing, and the arrival

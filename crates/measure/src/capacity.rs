@@ -12,7 +12,7 @@ use crate::token_burst::TokenBurst;
 const MIN_HALF_WIDTH: f64 = 0.005;
 
 /// Half-width of the interval, as a share of the rate, if too few streams show their spread.
-const ROUGH: f64 = 0.1;
+const DEFAULT_HALF_WIDTH: f64 = 0.1;
 
 /// The capacity and further properties of the narrow link, estimated from streams.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,10 +49,10 @@ pub fn capacity<'a>(
     // If the sender paused, the link was idle: such a stream looks like one with cross traffic, and does not show the link's
     // rate.
     let keeps_busy = |stream| idle_share(stream, passed(stream)) <= MIN_HALF_WIDTH;
-    let (whole, paused): (Vec<_>, Vec<_>) =
+    let (uninterrupted, paused): (Vec<_>, Vec<_>) =
         busy.iter().copied().partition(|(stream, _)| keeps_busy(*stream));
-    let used = if whole.is_empty() { &busy } else { &whole };
-    let left_out = if whole.is_empty() { 0 } else { paused.len() };
+    let used = if uninterrupted.is_empty() { &busy } else { &uninterrupted };
+    let left_out = if uninterrupted.is_empty() { 0 } else { paused.len() };
     let busy: Vec<Dispersion> = used.iter().map(|(_, found)| *found).collect();
     let coalesced = busy.iter().filter(|d| d.coalesced).count() * 2 > busy.len();
     let capacity = match (all.iter().map(|(_, d)| d.rate_out).max(), busy.is_empty()) {
@@ -108,10 +108,12 @@ fn fitted(busy: &[Dispersion], burst: Option<TokenBurst>, left_out: usize) -> Fi
     }
     let rate = 1.0 / intercept;
     let own: Vec<f64> = points.iter().map(|(x, y, _)| 1.0 / (y - slope * x).max(1e-15)).collect();
-    let half = mean_interval(&own).map_or(ROUGH * rate, |(_, half)| half);
+    let half = mean_interval(&own).map_or(DEFAULT_HALF_WIDTH * rate, |(_, half)| half);
     // The slope is uncertain, too: the fewer streams there are, and the more alike their rates.
     let half = line.map_or(half, |line| {
-        let of_line = line.intercept_half(&points).map_or(ROUGH * rate, |half| half * rate * rate);
+        let of_line = line
+            .intercept_half(&points)
+            .map_or(DEFAULT_HALF_WIDTH * rate, |half| half * rate * rate);
         half.max(of_line)
     });
     // Arrivals are accurate only to the time of one packet.

@@ -73,18 +73,18 @@ mod tests {
     /// 1 - 80/100 = 20 %; in the worst case 1 - 90/96 = 6 % and 1 - 70/104 = 33 %.
     #[test]
     fn cross_traffic_is_certain_if_the_worst_case_leaves_some() {
-        let others = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90]), None).unwrap();
-        assert!(others.is_certain() && others.matters());
-        assert_eq!(others.words(), "cross traffic uses 20 % of the link (6 to 33 %)");
+        let cross = CrossTraffic::of(&found([96, 100, 104]), &found([70, 80, 90]), None).unwrap();
+        assert!(cross.is_certain() && cross.matters());
+        assert_eq!(cross.words(), "cross traffic uses 20 % of the link (6 to 33 %)");
     }
 
     /// 98 of 96 is everything, so 0 %; the other end is 1 - 52/104 = 50 %.
     #[test]
     fn cross_traffic_is_uncertain_if_its_interval_includes_zero() {
-        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98]), None).unwrap();
-        assert!(!others.is_certain() && others.matters());
+        let cross = CrossTraffic::of(&found([96, 100, 104]), &found([52, 80, 98]), None).unwrap();
+        assert!(!cross.is_certain() && cross.matters());
         assert_eq!(
-            others.words(),
+            cross.words(),
             "cross traffic may use 20 % of the link, or none of it (0 to 50 %)"
         );
     }
@@ -92,14 +92,14 @@ mod tests {
     #[test]
     fn cross_traffic_on_a_busy_host_is_reported_with_its_cpu_wait() {
         let wait = Some(Duration::from_micros(1500));
-        let others = CrossTraffic::of(&found([96, 100, 104]), &found([52, 69, 100]), wait).unwrap();
+        let cross = CrossTraffic::of(&found([96, 100, 104]), &found([52, 69, 100]), wait).unwrap();
         let words = "this host was busy (its threads waited 1.5 ms for a CPU), so cross traffic may use none of the link, or up to 50 %";
-        assert_eq!(others.words(), words);
+        assert_eq!(cross.words(), words);
     }
 
     #[test]
     fn cross_traffic_within_the_error_does_not_matter() {
-        let others = CrossTraffic::of(&found([99, 100, 101]), &found([95, 96, 100]), None).unwrap();
-        assert!(!others.matters());
+        let cross = CrossTraffic::of(&found([99, 100, 101]), &found([95, 96, 100]), None).unwrap();
+        assert!(!cross.matters());
     }
 }

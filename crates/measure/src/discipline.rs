@@ -99,7 +99,7 @@ pub fn discipline(
     if early {
         return Ok(Discipline::ActiveQueueManagement);
     }
-    match looks_alike(overload, slight, full) {
+    match indistinguishable(overload, slight, full) {
         Some(aqm) => Err(UnknownDiscipline::LooksAlike { aqm }),
         None => Ok(Discipline::DropTail),
     }
@@ -107,7 +107,7 @@ pub fn discipline(
 
 /// The first AQM that these streams could not distinguish from drop-tail, with a buffer in which packets wait for
 /// `full` seconds. They have the parameters of RFC 8289, RFC 8033 and RED's authors.
-fn looks_alike(
+fn indistinguishable(
     overload: &Overload<'_>,
     slight: Option<&StreamRecord>,
     full: f64,
@@ -140,18 +140,18 @@ fn replay(stream: &StreamRecord, queue: QueueDiscipline, full: f64) -> Option<(S
     let gap = size / found.rate_in;
     let start = Time::ZERO + Duration::from_secs(1);
     let mut arrivals = Vec::new();
-    let mut work_off = |link: &mut Link<Replayed, _>, until: Time| {
+    let mut drain = |link: &mut Link<Replayed, _>, until: Time| {
         while let Some((received, packet)) = link.poll_departure(until, &mut |_| {}) {
             arrivals.push(Arrival { index: packet.index, sent: packet.sent, received });
         }
     };
     for index in 0..stream.sent {
         let sent = start + gap * u64::from(index);
-        work_off(&mut link, sent);
+        drain(&mut link, sent);
         // Dropped packets do not arrive.
         let _ = link.handle_arrival(sent, Replayed { index, sent, size });
     }
-    work_off(&mut link, Time::MAX);
+    drain(&mut link, Time::MAX);
     Some((StreamRecord { sent: stream.sent, size, arrivals }, (size / rate).as_secs_f64()))
 }
 

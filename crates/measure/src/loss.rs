@@ -11,9 +11,9 @@ const MIN_LOSSES: usize = 5;
 /// Minimum number of bursts for a mean length.
 const MIN_BURSTS: usize = 8;
 /// A queue is short, and drops nothing, below this share of the wait at which it drops.
-const SHORT: f64 = 0.5;
+const SHORT_QUEUE_SHARE: f64 = 0.5;
 /// Minimum share of packets that met a short queue. With fewer, all packets count.
-const MIN_CLEAR: f64 = 0.5;
+const MIN_SHORT_QUEUE_SHARE: f64 = 0.5;
 
 /// Losses of streams below the available bandwidth.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub fn losses<'a>(
         all.add(fates.iter().map(|fate| Some(fate.came)));
         clear.add(fates.iter().map(|fate| fate.is_clear.then_some(fate.came)));
     }
-    let enough = clear.sent as f64 >= all.sent as f64 * MIN_CLEAR;
+    let enough = clear.sent as f64 >= all.sent as f64 * MIN_SHORT_QUEUE_SHARE;
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
     LossEstimate {
@@ -108,7 +108,7 @@ fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
     let mut before = None;
     let fates = by_index.iter().zip(after).map(|(arrival, after)| {
         let is_clear = match (queue, before, after) {
-            (Some(queue), Some(before), Some(after)) => met_short(&before, &after, queue),
+            (Some(queue), Some(before), Some(after)) => met_short_queue(&before, &after, queue),
             _ => true,
         };
         before = arrival.or(before);
@@ -118,10 +118,10 @@ fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
 }
 
 /// Whether a packet between these two met a short queue: a wait cannot shrink faster than time passes.
-fn met_short(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
+fn met_short_queue(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> bool {
     let wait = after.delay_s() - queue.reference_s;
     let at_most = wait + after.sent.since(before.sent).as_secs_f64();
-    at_most < queue.wait_s * SHORT
+    at_most < queue.wait_s * SHORT_QUEUE_SHARE
 }
 
 fn rate(count: &LossCount, without_queue: bool) -> Finding<Probability> {

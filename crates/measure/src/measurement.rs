@@ -33,7 +33,7 @@ const PAIR_GAP: f64 = 0.9;
 const LOSS_SHARE: f64 = 0.3;
 /// With this many losses, their rate is known to a factor of 1.5: (1.96 / ln 1.5)^2. Until then, up to [`MAX_SLOW_STREAMS`]
 /// streams are sent.
-const LOSSES_WANTED: u32 = 24;
+const TARGET_LOSSES: u32 = 24;
 /// Minimum number of packets in a stream.
 const MIN_STREAM_PACKETS: u32 = 30;
 /// Maximum number of packets in a stream.
@@ -100,15 +100,15 @@ impl Measurement {
                 return None;
             }
             match self.step() {
-                Some(step) if self.affords(&step) => return Some(step),
+                Some(step) if self.fits_budget(&step) => return Some(step),
                 Some(step) => {
                     let budget = self.plan.budget.unwrap_or(Bytes::ZERO);
                     let why = format!(
                         "{}: {} more would exceed the budget of {budget}",
-                        self.what(),
+                        self.purpose(),
                         step.cost()
                     );
-                    self.leave_out(why);
+                    self.skip_step(why);
                     self.skip();
                 }
                 None => self.skip(),
@@ -119,13 +119,13 @@ impl Measurement {
     /// The current step as text: its purpose, and its direction if it has one.
     pub fn progress(&self) -> String {
         match self.stage.direction() {
-            Some(d) => format!("{} ({})", self.what(), self.plan.directions[d].name()),
-            None => self.what().to_owned(),
+            Some(d) => format!("{} ({})", self.purpose(), self.plan.directions[d].name()),
+            None => self.purpose().to_owned(),
         }
     }
 
     /// The purpose of the current step.
-    fn what(&self) -> &'static str {
+    fn purpose(&self) -> &'static str {
         match self.stage {
             Stage::Idle => "base RTT",
             Stage::Again => "base RTT again",
@@ -148,8 +148,8 @@ impl Measurement {
         }
         if let StepResult::Failed(why) = result {
             self.failures += 1;
-            let why = format!("{}: {why}", self.what());
-            self.leave_out(why);
+            let why = format!("{}: {why}", self.purpose());
+            self.skip_step(why);
             return self.skip();
         }
         self.failures = 0;
@@ -184,7 +184,7 @@ impl Measurement {
                 slow.push(record);
                 let lost: u32 = slow.iter().map(StreamRecord::lost).sum();
                 // Too few losses for an interval of a factor of 1.5, so another stream is sent.
-                let more = (1..LOSSES_WANTED).contains(&lost) && slow.len() < MAX_SLOW_STREAMS;
+                let more = (1..TARGET_LOSSES).contains(&lost) && slow.len() < MAX_SLOW_STREAMS;
                 if !more {
                     self.skip();
                 }
@@ -441,11 +441,11 @@ impl Measurement {
         MIN_NOISE.max(Duration::from_secs_f64(spread / 2.0))
     }
 
-    fn affords(&self, step: &Step) -> bool {
+    fn fits_budget(&self, step: &Step) -> bool {
         self.plan.budget.is_none_or(|budget| self.spent + step.cost() <= budget)
     }
 
-    fn leave_out(&mut self, why: String) {
+    fn skip_step(&mut self, why: String) {
         if let Some(d) = self.stage.direction().or((!self.observations.is_empty()).then_some(0)) {
             self.observations[d].left_out.push(why);
         }

@@ -138,18 +138,18 @@ fn of_direction(
         Some(_) => Finding::unknown("no streams were sent to measure it"),
         None => Finding::unknown("it needs the capacity, which is unknown"),
     };
-    carried(&mut available, o, capacity);
+    widen_to_achieved(&mut available, o, capacity);
     let cpu_wait = Some(noise.cpu_wait).filter(|wait| capacity.is_some_and(|c| *wait > packet / c));
     if let Some(wait) = cpu_wait {
-        doubt(&mut available, wait, capacity);
+        widen_for_host_delay(&mut available, wait, capacity);
     }
-    let others = CrossTraffic::of(&found.capacity, &available, cpu_wait);
-    if let (Finding::Known { how, .. }, Some(others)) = (&mut loss.rate, others)
-        && others.matters()
+    let competing = CrossTraffic::of(&found.capacity, &available, cpu_wait);
+    if let (Finding::Known { how, .. }, Some(competing)) = (&mut loss.rate, competing)
+        && competing.matters()
         && loss.lost > 0
         && !loss.without_queue
     {
-        let words = others.words();
+        let words = competing.words();
         *how += &format!("; {words}, and its queue may have dropped them");
     }
     let (discipline, buffer) = of_queue(direction, o, capacity, base_rtt, &loss);
@@ -163,7 +163,7 @@ fn of_direction(
         .chain(&o.pairs);
     DirectionReport {
         direction,
-        jitter: jitter(o, others, noise.cpu_wait),
+        jitter: jitter(o, competing, noise.cpu_wait),
         capacity: found.capacity,
         burst: found.burst,
         pair_mode: found.pair_mode,
@@ -181,7 +181,7 @@ fn of_direction(
 
 /// Widens the interval of `available` up to the rate that TCP achieved later. Either cross traffic yielded to TCP, or a busy host
 /// delayed the packets that showed less.
-fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rate>) {
+fn widen_to_achieved(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rate>) {
     let (Finding::Known { estimate, how }, Some(load), Some(capacity)) =
         (available, &o.load, capacity)
     else {
@@ -202,7 +202,7 @@ fn carried(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rat
 
 /// Widens the interval of `available` up to the capacity. If a host delays packets for longer than they take on the link, an idle
 /// link looks busy.
-fn doubt(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) {
+fn widen_for_host_delay(available: &mut Finding<Rate>, wait: Duration, capacity: Option<Rate>) {
     let (Finding::Known { estimate, how }, Some(capacity)) = (available, capacity) else { return };
     if estimate.high < capacity {
         estimate.high = capacity;
@@ -262,18 +262,22 @@ fn of_queue(
 const MIN_JITTER: Duration = Duration::from_micros(500);
 
 /// Spread of the one-way delays of small, sparse packets, unless cross traffic's queues or the hosts explain it.
-fn jitter(o: &Observations, others: Option<CrossTraffic>, cpu_wait: Duration) -> Finding<Duration> {
+fn jitter(
+    o: &Observations,
+    competing: Option<CrossTraffic>,
+    cpu_wait: Duration,
+) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
     let delays: Sorted = sparse.flat_map(|s| s.arrivals.iter().map(|a| a.delay_s())).collect();
     let Some([min, low, high, max]) = delays.quantiles([0.0, 0.05, 0.95, 1.0]) else {
         return Finding::unknown("no sparse packets were sent");
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
-    let Some(others) = others else {
+    let Some(competing) = competing else {
         return Finding::unknown("it needs the available bandwidth, which is unknown");
     };
-    if others.matters() {
-        let (words, max) = (others.words(), span(high - low));
+    if competing.matters() {
+        let (words, max) = (competing.words(), span(high - low));
         let why = format!("{words}, and its queues also vary the delays: {max} at most");
         return Finding::bounded(Bound::AtMost(max), why);
     }
@@ -316,7 +320,7 @@ mod tests {
         };
         let (capacity, mut available) = (found([96, 100, 104]), found([66, 69, 72]));
         assert!(CrossTraffic::of(&capacity, &available, None).unwrap().is_certain());
-        doubt(&mut available, Duration::from_millis(2), capacity.value());
+        widen_for_host_delay(&mut available, Duration::from_millis(2), capacity.value());
         assert_eq!(
             available.estimate().map(|e| (e.low, e.high)),
             Some((Rate::from_mbit_per_second(66), Rate::from_mbit_per_second(100)))

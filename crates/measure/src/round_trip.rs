@@ -18,7 +18,7 @@ pub struct RoundTrip {
 }
 
 /// The minimum delay that two hosts' schedulers and network cards add to an RTT; wake-ups on Linux take about 0.1 ms.
-const HOSTS: Duration = Duration::from_micros(100);
+const HOST_DELAY: Duration = Duration::from_micros(100);
 /// Minimum number of echoes for a variation.
 const MIN_ECHOES: usize = 10;
 
@@ -63,7 +63,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
     let how = format!("{} echoes of {sent}", samples.len());
     let base = Finding::known(
         span(base),
-        span(lowest.min(base - HOSTS.as_secs_f64())),
+        span(lowest.min(base - HOST_DELAY.as_secs_f64())),
         span(highest),
         format!("the earliest of {how}, each way"),
     );
@@ -92,17 +92,18 @@ const MAX_CLOCK_SHARE: f64 = 4.0;
 /// "Estimation of a truncation point"). If the density does not vanish at the end, both gaps are exponential. The ratio of the
 /// unseen gaps to the seen ones, each summed over both directions, is then distributed as F(4, 4).
 fn base(record: &EchoRecord) -> Option<[f64; 3]> {
-    let whole: Sorted = record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()).collect();
-    let there = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
-    let back = ends(record.echoes.iter().map(|echo| (echo.reflected + echo.held, echo.received)));
-    match there.zip(back).filter(|_| keeps_time(record)) {
+    let trips: Sorted = record.echoes.iter().map(|echo| echo.round_trip().as_secs_f64()).collect();
+    let forward = ends(record.echoes.iter().map(|echo| (echo.sent, echo.reflected)));
+    let reverse =
+        ends(record.echoes.iter().map(|echo| (echo.reflected + echo.held, echo.received)));
+    match forward.zip(reverse).filter(|_| keeps_time(record)) {
         Some(([min, second], [min_back, second_back])) => {
             let earliest = min + min_back;
             let gaps = second + second_back - earliest;
             Some([earliest - F_4_4 * gaps, earliest - gaps, earliest])
         }
         None => {
-            let (min, low) = (whole.quantile(0.0)?, whole.quantile(0.05)?);
+            let (min, low) = (trips.quantile(0.0)?, trips.quantile(0.05)?);
             // The minimum of n samples exceeds the base by at most about as much as the 5th percentile exceeds the minimum.
             Some([2.0 * min - low, min, min])
         }
@@ -131,10 +132,10 @@ fn keeps_time(record: &EchoRecord) -> bool {
         values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
     };
     let one_way = |from: Time, to: Time| to.as_nanos().wrapping_sub(from.as_nanos()) as i64;
-    let there = |echo: &Echo| one_way(echo.sent, echo.reflected);
-    let back = |echo: &Echo| one_way(echo.reflected + echo.held, echo.received);
-    let sum = spread(&|echo| there(echo).wrapping_add(back(echo)));
-    spread(&|echo| there(echo).wrapping_sub(back(echo))) <= MAX_CLOCK_SHARE * sum
+    let forward = |echo: &Echo| one_way(echo.sent, echo.reflected);
+    let reverse = |echo: &Echo| one_way(echo.reflected + echo.held, echo.received);
+    let sum = spread(&|echo| forward(echo).wrapping_add(reverse(echo)));
+    spread(&|echo| forward(echo).wrapping_sub(reverse(echo))) <= MAX_CLOCK_SHARE * sum
 }
 
 /// Base RTTs that differ by more than this, and by more than this share, belong to two different paths.
@@ -212,12 +213,12 @@ mod tests {
         let mut way = || Duration::from_secs_f64(0.04 + jitter_ms * 1e-3 * random.unit());
         let echoes = (0..60).map(|n| {
             let sent = Time::ZERO + Duration::from_millis(n * 20);
-            let there = sent + way();
+            let forward = sent + way();
             Echo {
                 sent,
-                reflected: Time::from_nanos(there.as_nanos().wrapping_add(ahead(n))),
+                reflected: Time::from_nanos(forward.as_nanos().wrapping_add(ahead(n))),
                 held: Duration::ZERO,
-                received: there + way(),
+                received: forward + way(),
             }
         });
         EchoRecord { sent: 60, size: Bytes::new(100), echoes: echoes.collect() }

@@ -9,10 +9,10 @@ use crate::observation::StreamRecord;
 /// Minimum number of streams that show a bucket. Without one, breaks are anywhere: two thirds of four or more streams agree
 /// on a few of a hundred positions once in a thousand measurements.
 const MIN_STREAMS: usize = 4;
-const AGREE: f64 = 2.0 / 3.0;
+const MIN_AGREEING_SHARE: f64 = 2.0 / 3.0;
 /// Breaks agree if they are this close to the median: in packets, and as a share of the median due to the rates' errors.
-const PACKETS: f64 = 2.0;
-const SHARE: f64 = 0.1;
+const PACKET_TOLERANCE: f64 = 2.0;
+const RELATIVE_TOLERANCE: f64 = 0.1;
 
 /// A token bucket before the link, or instead of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,11 +32,11 @@ impl TokenBurst {
         }
         let depth = median(breaks.iter().map(|(depth, ..)| *depth))?;
         let agree = |(at, _, packet): &&(f64, f64, f64)| {
-            (at - depth).abs() <= (PACKETS * packet).max(SHARE * depth)
+            (at - depth).abs() <= (PACKET_TOLERANCE * packet).max(RELATIVE_TOLERANCE * depth)
         };
         let agreeing: Vec<_> = breaks.iter().filter(agree).collect();
         let enough = agreeing.iter().filter(|(depth, ..)| *depth > 0.0).count() as f64;
-        if enough < AGREE * breaks.len() as f64 {
+        if enough < MIN_AGREEING_SHARE * breaks.len() as f64 {
             return None;
         }
         let rate = median(agreeing.iter().map(|(_, rate, _)| *rate))?;

@@ -10,7 +10,7 @@ use crate::observation::{Arrival, StreamRecord};
 /// Number of parts of the stream. Their differences give the interval.
 const PARTS: usize = 12;
 /// Minimum number of packets, or pairs, in one part.
-const MIN_IN_PART: usize = 16;
+const MIN_SAMPLES_PER_PART: usize = 16;
 /// A packet found the link idle if it waited for less than this share of a full packet's time on it. The first share above the
 /// noise of clocks and schedulers is used.
 const NO_WAIT: [f64; 3] = [1.0 / 32.0, 1.0 / 16.0, 1.0 / 8.0];
@@ -186,7 +186,7 @@ fn own_rate(stream: &StreamRecord) -> f64 {
 }
 
 fn in_parts<T>(samples: &[T]) -> Option<Vec<&[T]>> {
-    (samples.len() >= PARTS * MIN_IN_PART)
+    (samples.len() >= PARTS * MIN_SAMPLES_PER_PART)
         .then(|| samples.chunks_exact(samples.len() / PARTS).take(PARTS).collect())
 }
 

@@ -172,13 +172,13 @@ impl<P: Packet> Chain<P> {
     fn enter(&mut self, hop: usize, at: Time, routed: Routed<P>) -> bool {
         self.decided[hop] = self.decided[hop].max(at);
         let refused = self.hops[hop].handle_arrival(at, routed).err();
-        let taken = refused.is_none();
+        let accepted = refused.is_none();
         self.longest[hop] = self.longest[hop].max(self.hops[hop].link().backlog());
         if let Some(Dropped { packet, reason }) = refused {
             self.drop(Dropped { packet: packet.packet, reason });
         }
         self.note_drops(hop);
-        taken
+        accepted
     }
 
     fn note_drops(&mut self, hop: usize) {

@@ -27,7 +27,7 @@ pub struct Conduit<P> {
     rate: u64,
     propagation: Propagation,
     /// Total bytes accepted.
-    taken: u64,
+    accepted: u64,
     /// Total bytes recorded as having left the link.
     left: u64,
     /// Accepted packets not yet recorded as sent: the departure time of each, and the cumulative bytes up to it.
@@ -72,7 +72,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
             known: [ServiceTime::default(); 2],
             rate: rate.bits_per_second(),
             propagation: propagation.into(),
-            taken: 0,
+            accepted: 0,
             left: 0,
             line: Ring::default(),
             harmless: 0,
@@ -109,7 +109,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         let idle = self.free < now;
         if idle {
             self.line.clear();
-            self.left = self.taken;
+            self.left = self.accepted;
             self.remainder = self.rate - 1;
             self.free = now;
         }
@@ -124,8 +124,8 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         }
         let service = self.service(size);
         self.free += service;
-        self.taken += size;
-        self.line.push_back((self.free, self.taken));
+        self.accepted += size;
+        self.line.push_back((self.free, self.accepted));
         Some(self.propagation.handle_departure(self.free))
     }
 
@@ -136,7 +136,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         let held = self.line.len();
         let fits = match self.limit {
             Volume::Packets(room) => (held as u64) < room,
-            Volume::Bytes(room) => self.taken - self.left + size <= room.get(),
+            Volume::Bytes(room) => self.accepted - self.left + size <= room.get(),
         };
         if fits {
             self.waits.max = self.waits.max.max(held as u64);
@@ -185,7 +185,7 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         let time = u128::from(self.free.since(now).as_nanos());
         let unsent = (time * u128::from(self.rate) / 1_000_000_000) as u64;
         // Service ends at a whole nanosecond: at 3 Gbit/s that leaves more time than bits.
-        self.taken * 8 - unsent.min((self.taken - self.left) * 8)
+        self.accepted * 8 - unsent.min((self.accepted - self.left) * 8)
     }
 
     /// The integrals up to `now`.
@@ -194,10 +194,10 @@ impl<P: Packet + Copy + Default> Conduit<P> {
         let mut waits = self.waits;
         // A packet's whole wait was counted on arrival; the part in the future is subtracted. Its service begins when the
         // packet before it has left.
-        for ((start, before), (_, taken)) in self.line.iter().zip(self.line.iter().skip(1)) {
+        for ((start, before), (_, accepted)) in self.line.iter().zip(self.line.iter().skip(1)) {
             let ahead = start.since(now).as_nanos();
             waits.packet_time -= u128::from(ahead);
-            waits.byte_time -= u128::from(ahead * (taken - before));
+            waits.byte_time -= u128::from(ahead * (accepted - before));
         }
         waits
     }
@@ -220,10 +220,10 @@ impl<P: Packet + Copy + Default> Conduit<P> {
 
     /// Records packets that left the link at times that are `past`.
     fn advance(&mut self, past: impl Fn(Time) -> bool) {
-        while let Some((left, taken)) = self.line.front()
+        while let Some((left, accepted)) = self.line.front()
             && past(*left)
         {
-            self.left = *taken;
+            self.left = *accepted;
             self.line.pop_front();
         }
     }

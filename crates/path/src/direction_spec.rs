@@ -265,8 +265,8 @@ impl DirectionSpec {
             ("loss", self.loss.get().to_string()),
             ("jitter", squeezed(&self.jitter)),
         ];
-        let mut add = |said: bool, key, value: String| {
-            if said {
+        let mut add = |is_given: bool, key, value: String| {
+            if is_given {
                 written.push((key, value));
             }
         };

@@ -9,13 +9,13 @@ use crate::Counters;
 /// pipe. Packets due at the same time leave in the order in which they entered.
 #[derive(Debug)]
 pub struct Fan<P> {
-    flying: BinaryHeap<Reverse<PacketUnderWay<P>>>,
+    in_flight: BinaryHeap<Reverse<PacketInFlight<P>>>,
     counters: Counters,
 }
 
 /// A packet in flight. Comparisons use only its due time and its number.
 #[derive(Debug)]
-struct PacketUnderWay<P> {
+struct PacketInFlight<P> {
     due: Time,
     number: u64,
     packet: P,
@@ -23,7 +23,7 @@ struct PacketUnderWay<P> {
 
 impl<P> Default for Fan<P> {
     fn default() -> Self {
-        Fan { flying: BinaryHeap::new(), counters: Counters::default() }
+        Fan { in_flight: BinaryHeap::new(), counters: Counters::default() }
     }
 }
 
@@ -33,12 +33,12 @@ impl<P> Fan<P> {
         let number = self.counters.received;
         self.counters.received += 1;
         self.counters.queued += 1;
-        self.flying.push(Reverse(PacketUnderWay { due, number, packet }));
+        self.in_flight.push(Reverse(PacketInFlight { due, number, packet }));
     }
 
     /// The exit time of the next packet.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.flying.peek().map(|Reverse(first)| first.due)
+        self.in_flight.peek().map(|Reverse(first)| first.due)
     }
 
     /// The next packet that is out by `now`, with its exit time.
@@ -49,7 +49,7 @@ impl<P> Fan<P> {
         self.counters.delivered += 1;
         self.counters.queued -= 1;
         debug_assert!(self.counters.conserved());
-        self.flying.pop().map(|Reverse(first)| (first.due, first.packet))
+        self.in_flight.pop().map(|Reverse(first)| (first.due, first.packet))
     }
 
     /// The counters of this fan.
@@ -58,28 +58,28 @@ impl<P> Fan<P> {
     }
 }
 
-impl<P> PacketUnderWay<P> {
+impl<P> PacketInFlight<P> {
     fn key(&self) -> (Time, u64) {
         (self.due, self.number)
     }
 }
 
-impl<P> Ord for PacketUnderWay<P> {
+impl<P> Ord for PacketInFlight<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl<P> PartialOrd for PacketUnderWay<P> {
+impl<P> PartialOrd for PacketInFlight<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<P> PartialEq for PacketUnderWay<P> {
+impl<P> PartialEq for PacketInFlight<P> {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl<P> Eq for PacketUnderWay<P> {}
+impl<P> Eq for PacketInFlight<P> {}

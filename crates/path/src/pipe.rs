@@ -8,20 +8,20 @@ use crate::Counters;
 /// [`Pipe::handle_overtaking_entry`] does not.
 #[derive(Debug, Clone)]
 pub struct Pipe<P> {
-    flying: VecDeque<(Time, P)>,
+    in_flight: VecDeque<(Time, P)>,
     counters: Counters,
 }
 
 impl<P> Default for Pipe<P> {
     fn default() -> Self {
-        Pipe { flying: VecDeque::new(), counters: Counters::default() }
+        Pipe { in_flight: VecDeque::new(), counters: Counters::default() }
     }
 }
 
 impl<P> Pipe<P> {
     /// Adds a packet that leaves at `due`, or directly after the previous one if that one is due later.
     pub fn handle_entry(&mut self, due: Time, packet: P) {
-        let due = self.flying.back().map_or(due, |(last, _)| due.max(*last));
+        let due = self.in_flight.back().map_or(due, |(last, _)| due.max(*last));
         self.handle_overtaking_entry(due, packet);
     }
 
@@ -31,13 +31,13 @@ impl<P> Pipe<P> {
         self.counters.received += 1;
         self.counters.queued += 1;
         // Few packets are overtaken, so search from the end.
-        let later = self.flying.iter().rev().take_while(|(other, _)| *other > due).count();
-        self.flying.insert(self.flying.len() - later, (due, packet));
+        let later = self.in_flight.iter().rev().take_while(|(other, _)| *other > due).count();
+        self.in_flight.insert(self.in_flight.len() - later, (due, packet));
     }
 
     /// The exit time of the next packet.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.flying.front().map(|(due, _)| *due)
+        self.in_flight.front().map(|(due, _)| *due)
     }
 
     /// The next packet that is out by `now`, with its exit time.
@@ -48,7 +48,7 @@ impl<P> Pipe<P> {
         self.counters.delivered += 1;
         self.counters.queued -= 1;
         debug_assert!(self.counters.conserved());
-        self.flying.pop_front()
+        self.in_flight.pop_front()
     }
 
     /// The counters of this pipe.

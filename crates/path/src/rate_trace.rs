@@ -129,8 +129,9 @@ impl RateTrace {
     pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
         // Directly after another packet, the link continues within the same nanosecond.
         let spare = if self.spare.0 == start { self.spare.1 } else { 0 };
-        let begun = self.sent_by(start.since(self.start).as_nanos()).saturating_sub(spare);
-        let sent = begun + u128::from(size.get().max(1)) * BYTE;
+        let sent_before_start =
+            self.sent_by(start.since(self.start).as_nanos()).saturating_sub(spare);
+        let sent = sent_before_start + u128::from(size.get().max(1)) * BYTE;
         let nanos = self.time_of(sent);
         let ends = self.start + Duration::from_nanos(nanos);
         self.spare = (ends, self.sent_by(nanos) - sent);

@@ -100,9 +100,9 @@ pub struct DeliveryTrace {
     times: Arc<[Duration]>,
     start: Time,
     /// The number of past opportunities, in all periods.
-    over: u64,
+    next_opportunity: u64,
     /// The current opportunity's unused bytes, and its time.
-    under_way: (Time, Bytes),
+    in_progress: (Time, Bytes),
 }
 
 /// The bytes of an opportunity: PACKET_SIZE of Mahimahi's link_queue.hh.
@@ -129,8 +129,8 @@ impl DeliveryTrace {
         if times.last().is_none_or(|last| *last == Duration::ZERO) {
             return Err(TraceError::Empty);
         }
-        let (start, under_way) = (Time::ZERO, (Time::ZERO, Bytes::ZERO));
-        let trace = DeliveryTrace { times: times.into(), start, over: 0, under_way };
+        let (start, in_progress) = (Time::ZERO, (Time::ZERO, Bytes::ZERO));
+        let trace = DeliveryTrace { times: times.into(), start, next_opportunity: 0, in_progress };
         if trace.mean_rate() == Rate::ZERO {
             let (opportunities, period) = (trace.times.len(), trace.period());
             return Err(TraceError::TooSlow { opportunities, period });
@@ -141,7 +141,12 @@ impl DeliveryTrace {
     /// The same trace with `start` as its time 0.
     #[must_use]
     pub fn starting_at(&self, start: Time) -> DeliveryTrace {
-        DeliveryTrace { times: self.times.clone(), start, over: 0, under_way: (start, Bytes::ZERO) }
+        DeliveryTrace {
+            times: self.times.clone(),
+            start,
+            next_opportunity: 0,
+            in_progress: (start, Bytes::ZERO),
+        }
     }
 
     /// The mean rate of a period.
@@ -177,28 +182,28 @@ impl DeliveryTrace {
 
     /// The departure time of a packet of `size` that is at the head of the queue from `start` on.
     pub(crate) fn handle_service(&mut self, start: Time, size: Bytes) -> Time {
-        if self.under_way.0 < start {
+        if self.in_progress.0 < start {
             self.skip_to(start);
         }
         let mut unsent = size;
-        while unsent > self.under_way.1 {
-            unsent -= self.under_way.1;
-            self.under_way = (self.time_of(self.over), OPPORTUNITY);
-            self.over += 1;
+        while unsent > self.in_progress.1 {
+            unsent -= self.in_progress.1;
+            self.in_progress = (self.time_of(self.next_opportunity), OPPORTUNITY);
+            self.next_opportunity += 1;
         }
-        self.under_way.1 -= unsent;
-        self.under_way.0
+        self.in_progress.1 -= unsent;
+        self.in_progress.0
     }
 
     /// Skips the opportunities up to `now` without using them.
     fn skip_to(&mut self, now: Time) {
-        self.under_way.1 = Bytes::ZERO;
+        self.in_progress.1 = Bytes::ZERO;
         let (count, period) = (self.times.len() as u64, self.period().as_nanos());
         let elapsed = now.since(self.start).as_nanos();
         // Skip whole periods first: a link may be idle for a long time.
-        self.over = self.over.max(elapsed / period * count);
-        while self.time_of(self.over) <= now {
-            self.over += 1;
+        self.next_opportunity = self.next_opportunity.max(elapsed / period * count);
+        while self.time_of(self.next_opportunity) <= now {
+            self.next_opportunity += 1;
         }
     }
 }

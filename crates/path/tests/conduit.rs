@@ -84,8 +84,8 @@ proptest! {
             now += Duration::from_nanos(gap * 8_000);
             let packet = Sized(size * 40, number);
             chain.advance(now, |end| end < now);
-            let taken = conduit.handle_arrival(now, &packet);
-            prop_assert_eq!(taken, chain.link.handle_arrival(now, packet).is_ok());
+            let accepted = conduit.handle_arrival(now, &packet);
+            prop_assert_eq!(accepted, chain.link.handle_arrival(now, packet).is_ok());
             if number < last && arrivals[number + 1].0 == 0 {
                 // All arrivals at an instant are handled before its departures.
                 continue;
@@ -119,9 +119,9 @@ proptest! {
         for (number, (gap, size)) in arrivals.into_iter().enumerate() {
             now += Duration::from_nanos(gap);
             kept.extend(std::iter::from_fn(|| keeps.poll_exit(now)).map(|(out, _)| out));
-            let taken = keeps.handle_arrival(now, &Sized(size, number));
+            let accepted = keeps.handle_arrival(now, &Sized(size, number));
             let out = passes.handle_passage(now, Bytes::new(size));
-            prop_assert_eq!(out.is_some(), taken);
+            prop_assert_eq!(out.is_some(), accepted);
             passed.extend(out);
             prop_assert_eq!(passes.backlog_packets(now), keeps.backlog_packets(now));
             prop_assert_eq!(passes.waits(now), keeps.waits(now));
@@ -140,23 +140,23 @@ proptest! {
         arrivals in prop::collection::vec((0u64..50, 1u64..38), 1..120),
     ) {
         let (rate, delay) = (Rate::from_bits_per_second(20_000_000), Duration::from_millis(1));
-        let mut asked: Conduit<Sized> = Conduit::new(rate, limit, delay);
+        let mut queried: Conduit<Sized> = Conduit::new(rate, limit, delay);
         let mut left_alone: Conduit<Sized> = Conduit::new(rate, limit, delay);
         let mut now = Time::ZERO;
         for (number, (gap, size)) in arrivals.into_iter().enumerate() {
             if number == 60 {
-                asked.reset_max(now);
+                queried.reset_max(now);
                 left_alone.reset_max(now);
             }
             now += Duration::from_nanos(gap * 8_000);
-            asked.backlog_packets(now);
-            asked.waits(now);
-            let out = asked.handle_passage(now, Bytes::new(size * 40));
+            queried.backlog_packets(now);
+            queried.waits(now);
+            let out = queried.handle_passage(now, Bytes::new(size * 40));
             prop_assert_eq!(left_alone.handle_passage(now, Bytes::new(size * 40)), out);
         }
-        prop_assert_eq!(left_alone.counters(), asked.counters());
-        prop_assert_eq!(left_alone.waits(now), asked.waits(now));
-        prop_assert_eq!(left_alone.backlog_packets(now), asked.backlog_packets(now));
+        prop_assert_eq!(left_alone.counters(), queried.counters());
+        prop_assert_eq!(left_alone.waits(now), queried.waits(now));
+        prop_assert_eq!(left_alone.backlog_packets(now), queried.backlog_packets(now));
     }
 }
 

@@ -13,16 +13,18 @@ pub fn is_scenario(text: &str) -> bool {
 
 /// `error` with a suggestion: an unknown path name may be a scenario's, with or without its `@`.
 pub fn wrong_path(error: &PathError) -> String {
-    let told = wrong_path_without_scenarios(error);
+    let message = wrong_path_without_scenarios(error);
     match error {
-        PathError::UnknownName(name) if !bundled::is_scenario(name) => scenarios_too(&told, name),
-        _ => told,
+        PathError::UnknownName(name) if !bundled::is_scenario(name) => {
+            scenarios_too(&message, name)
+        }
+        _ => message,
     }
 }
 
-/// Adds to `told` how to list the scenarios, and the name that was probably meant.
-fn scenarios_too(told: &str, name: &str) -> String {
-    let known = format!("{told}; for named scenarios, `sweetspot run @` lists them");
+/// Adds to `message` how to list the scenarios, and the name that was probably meant.
+fn scenarios_too(message: &str, name: &str) -> String {
+    let known = format!("{message}; for named scenarios, `sweetspot run @` lists them");
     let is_near_path = NAMED_PATHS.iter().any(|path| nearest(name, [path.name]).is_some());
     match bundled::nearest_to(name).filter(|_| !is_near_path) {
         Some(scenario) => format!("{known}; did you mean @{scenario}?"),

@@ -85,7 +85,7 @@ pub fn out_while_read(words: fmt::Arguments<'_>) -> Result<bool, String> {
 }
 
 /// Writes a line to standard output without folding, because a program or a shell will read it.
-pub fn out_whole(text: &str) -> Result<(), String> {
+pub fn out_unfolded(text: &str) -> Result<(), String> {
     write_out(&Harmless(format_args!("{text}")).to_string()).map(drop)
 }
 

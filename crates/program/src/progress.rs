@@ -76,7 +76,7 @@ const WORD_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Runs `work` on its own thread and shows how much of `total` is `done`. On a signal it calls `interrupted` and ends the program
 /// with the shell's exit code, 128 + the signal's number.
-pub fn while_it_runs<T: Send>(
+pub fn run_with_progress<T: Send>(
     work: impl FnOnce() -> T + Send,
     done: impl Fn() -> usize,
     total: usize,
@@ -85,8 +85,8 @@ pub fn while_it_runs<T: Send>(
     with_display(ProgressDisplay::new(Some(total), "runs"), work, done, interrupted)
 }
 
-/// Runs `work` of unknown length and shows how many runs are `done`; otherwise as [`while_it_runs`].
-pub fn while_it_counts<T: Send>(
+/// Runs `work` of unknown length and shows how many runs are `done`; otherwise as [`run_with_progress`].
+pub fn run_with_count<T: Send>(
     work: impl FnOnce() -> T + Send,
     done: impl Fn() -> usize,
     interrupted: impl FnOnce(),
@@ -110,8 +110,8 @@ fn with_display<T: Send>(
     )
 }
 
-/// Runs `work` and prints a `line` from time to time; signals are handled as in [`while_it_runs`].
-pub fn while_it_says<T: Send>(
+/// Runs `work` and prints a `line` from time to time; signals are handled as in [`run_with_progress`].
+pub fn run_with_status_lines<T: Send>(
     work: impl FnOnce() -> T + Send,
     line: impl Fn() -> String,
     interrupted: impl FnOnce(),
@@ -127,8 +127,8 @@ pub fn while_it_says<T: Send>(
 }
 
 /// Runs one long piece of `work` and shows for how long it has been `doing` that: continuously on a terminal after the first
-/// second, otherwise in a line from time to time. Signals are handled as in [`while_it_runs`].
-pub fn while_it_works<T: Send>(
+/// second, otherwise in a line from time to time. Signals are handled as in [`run_with_progress`].
+pub fn run_with_timer<T: Send>(
     work: impl FnOnce() -> T + Send,
     doing: &str,
     interrupted: impl FnOnce(),
@@ -156,7 +156,7 @@ pub fn while_it_works<T: Send>(
     supervise(work, watch, interrupted)
 }
 
-/// Runs `work` that shows its own progress; signals are handled as in [`while_it_runs`].
+/// Runs `work` that shows its own progress; signals are handled as in [`run_with_progress`].
 pub fn until_interrupted<T: Send>(
     work: impl FnOnce() -> T + Send,
     interrupted: impl FnOnce(),
@@ -165,7 +165,7 @@ pub fn until_interrupted<T: Send>(
 }
 
 /// Runs `work`, which ends early when its argument becomes true. The first signal sets that and calls `stopping`. The second
-/// signal ends the program with the shell's exit code, as in [`while_it_runs`]. After a stop, the program must end with
+/// signal ends the program with the shell's exit code, as in [`run_with_progress`]. After a stop, the program must end with
 /// [`stop_code`].
 pub fn until_stopped<T: Send>(
     work: impl FnOnce(&AtomicBool) -> T + Send,

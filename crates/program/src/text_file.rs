@@ -45,12 +45,12 @@ pub fn scenario(path: &Path) -> Fallible<String> {
         return bundled::scenario(name).map_err(|words| UsageError::new(words).into());
     }
     let name = named(path);
-    let (text, beside) = match is_standard_input(path) {
+    let (text, directory) = match is_standard_input(path) {
         true => (standard_input()?, Path::new("")),
         false => {
             let what = format!(
                 "a scenario file, or @NAME of one that comes with the program{}",
-                meant(path)
+                suggestion(path)
             );
             (read(path, &what)?, path.parent().unwrap_or(Path::new("")))
         }
@@ -60,7 +60,7 @@ pub fn scenario(path: &Path) -> Fallible<String> {
         return Err(UsageError::new(format!("{name}: it is empty; {next}")).into());
     }
     let trace =
-        |name: &str| read(&beside.join(name), "a trace in Mahimahi's format or a CSV of rates");
+        |name: &str| read(&directory.join(name), "a trace in Mahimahi's format or a CSV of rates");
     with_files(&text, trace).map_err(|error| format!("{name}: {error}").into())
 }
 
@@ -88,10 +88,10 @@ fn standard_input() -> Fallible<String> {
 }
 
 /// The name of the scenario that comes with the program and was probably meant by the file `path`, as a question.
-fn meant(path: &Path) -> String {
+fn suggestion(path: &Path) -> String {
     let name = path.with_extension("");
-    let meant = name.to_str().filter(|name| !path.exists() && bundled::is_scenario(name));
-    meant.map_or(String::new(), |name| format!("; did you mean @{name}?"))
+    let suggestion = name.to_str().filter(|name| !path.exists() && bundled::is_scenario(name));
+    suggestion.map_or(String::new(), |name| format!("; did you mean @{name}?"))
 }
 
 /// The files that a scenario is read from: its own and its traces; none for @NAME.
@@ -101,10 +101,10 @@ pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
     }
     let files = RefCell::new(vec![path.to_owned()]);
     if let Ok(text) = read(path, "a scenario file") {
-        let beside = path.parent().unwrap_or(Path::new(""));
+        let directory = path.parent().unwrap_or(Path::new(""));
         // An invalid scenario names no traces.
         let _ = with_files(&text, |name| {
-            files.borrow_mut().push(beside.join(name));
+            files.borrow_mut().push(directory.join(name));
             Ok::<_, Infallible>(String::new())
         });
     }
@@ -112,7 +112,7 @@ pub fn scenario_files(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The content of a file of any size, or of standard input if `path` is `-`.
-pub fn whole(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read_any_size(path: &Path) -> io::Result<Vec<u8>> {
     if !is_standard_input(path) {
         return fs::read(path);
     }

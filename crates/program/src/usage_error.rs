@@ -50,7 +50,7 @@ pub fn answer(error: &clap::Error) -> ExitCode {
 }
 
 /// Prints a usage error and returns its exit code.
-pub fn said(error: &str) -> ExitCode {
+pub fn reject(error: &str) -> ExitCode {
     failed("sweetspot", &UsageError::new(error), error)
 }
 

@@ -25,7 +25,7 @@ pub fn write(path: &Path, content: &[u8]) -> Result<(), String> {
 
 /// Checks that `path` can be created as a file in an existing directory. Called before long work, so that its result is not lost.
 /// `option` is the option with the file.
-pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
+pub fn check_creatable(option: &str, path: Option<&Path>) -> Result<(), String> {
     let Some(path) = path else { return Ok(()) };
     if path.is_dir() {
         return Err(format!("{option} {}: that is a directory; name a file in it", path.shown()));
@@ -36,7 +36,7 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
             let error = system(&error);
             Err(format!("{option} {}: {error}; create the directory first", path.shown()))
         }
-        Some(Ok(there)) if !there.is_dir() => Err(format!(
+        Some(Ok(existing)) if !existing.is_dir() => Err(format!(
             "{option} {}: its parent is not a directory; name another file",
             path.shown()
         )),
@@ -46,7 +46,7 @@ pub fn has_place(option: &str, path: Option<&Path>) -> Result<(), String> {
 
 /// Checks that the file name `path` of `option` does not have the suffix of another format: it must have none, or one of
 /// `suffixes`. `expected` is the text for the error.
-pub fn has_format(
+pub fn check_extension(
     option: &str,
     path: Option<&Path>,
     suffixes: &[&str],
@@ -76,7 +76,7 @@ pub fn make_directory(option: &str, path: &Path) -> Result<(), String> {
 
 /// Fails if `output`, the file of `option`, is one of `inputs`, even by another name or a link: the result would replace its own
 /// source. Called before anything is written.
-pub fn spares_inputs(
+pub fn check_not_input(
     option: &str,
     output: Option<&Path>,
     inputs: &[impl AsRef<Path>],
@@ -95,7 +95,7 @@ pub fn spares_inputs(
 
 /// Fails if `output`, the file of `option`, exists and may have been edited since it was written, unless `force` is set. A pipe
 /// or a device has nothing to lose.
-pub fn spares_existing(option: &str, output: Option<&Path>, force: bool) -> Result<(), String> {
+pub fn check_overwrite(option: &str, output: Option<&Path>, force: bool) -> Result<(), String> {
     match output {
         Some(output) if !force && output.is_file() => Err(format!(
             "{option} {}: it exists already; name a new file, or overwrite it with --force",
@@ -110,8 +110,8 @@ pub fn spares_existing(option: &str, output: Option<&Path>, force: bool) -> Resu
 fn are_one_file(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |path| {
-        let there = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        Some((there.dev(), there.ino()))
+        let existing = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((existing.dev(), existing.ino()))
     };
     identity(one).is_some_and(|one| identity(other) == Some(one))
 }
@@ -123,7 +123,7 @@ fn are_one_file(one: &Path, other: &Path) -> bool {
 }
 
 fn try_write(path: &Path, content: &[u8]) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(content);
     }
     sweetspot_system::replace(path, content)
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn an_output_path_must_name_a_file_in_an_existing_directory() {
-        let place = |path: &str| has_place("--out", Some(Path::new(path)));
+        let place = |path: &str| check_creatable("--out", Some(Path::new(path)));
         assert_eq!(place("/"), Err("--out /: that is a directory; name a file in it".to_owned()));
         assert_eq!(place("."), Err("--out .: that is a directory; name a file in it".to_owned()));
         assert!(place("/nowhere/x").unwrap_err().ends_with("create the directory first"));
         assert!(place("/dev/null/x").unwrap_err().starts_with("--out /dev/null/x: "));
         // A device and a new file are valid destinations.
         assert_eq!((place("/dev/null"), place("new.json")), (Ok(()), Ok(())));
-        assert_eq!(has_place("--out", None), Ok(()));
+        assert_eq!(check_creatable("--out", None), Ok(()));
     }
 
     #[test]
@@ -152,15 +152,15 @@ mod tests {
         let directory =
             std::env::temp_dir().join(format!("spares-existing-{}", std::process::id()));
         fs::create_dir(&directory).unwrap();
-        let [there, new] = ["there", "new"].map(|name| directory.join(name));
-        fs::write(&there, "edited").unwrap();
-        let spares = |path: &Path, force| spares_existing("--scenario", Some(path), force);
-        let error = spares(&there, false).unwrap_err();
+        let [existing, new] = ["there", "new"].map(|name| directory.join(name));
+        fs::write(&existing, "edited").unwrap();
+        let spares = |path: &Path, force| check_overwrite("--scenario", Some(path), force);
+        let error = spares(&existing, false).unwrap_err();
         assert!(error.ends_with("name a new file, or overwrite it with --force"), "{error}");
         let rest =
-            [spares(&there, true), spares(&new, false), spares(Path::new("/dev/null"), false)];
+            [spares(&existing, true), spares(&new, false), spares(Path::new("/dev/null"), false)];
         assert_eq!(rest, [Ok(()), Ok(()), Ok(())]);
-        assert_eq!(spares_existing("--scenario", None, false), Ok(()));
+        assert_eq!(check_overwrite("--scenario", None, false), Ok(()));
         fs::remove_dir_all(&directory).unwrap();
     }
 
@@ -175,7 +175,7 @@ mod tests {
         symlink(&input, &linked).unwrap();
         fs::hard_link(&input, &hard).unwrap();
         let refused = |output: &Path| {
-            spares_inputs("--out", Some(output), &[&copy.with_file_name("none"), &input]).err()
+            check_not_input("--out", Some(output), &[&copy.with_file_name("none"), &input]).err()
         };
         let dotted = directory.join("./input");
         for output in [&input, &linked, &hard, &dotted] {
@@ -190,8 +190,8 @@ mod tests {
         assert!(refused(&copy).is_none() && refused(&directory.join("new")).is_none());
         // A device is not a file with content to lose.
         let device = Path::new("/dev/null");
-        assert!(spares_inputs("--out", Some(device), &[device]).is_ok());
-        assert!(spares_inputs("--out", None, &[&input]).is_ok());
+        assert!(check_not_input("--out", Some(device), &[device]).is_ok());
+        assert!(check_not_input("--out", None, &[&input]).is_ok());
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -112,9 +112,9 @@ impl FileProgress {
         Ok(())
     }
 
-    fn set(&mut self, piece: u32, hash: PieceHash, came: bool) {
+    fn set(&mut self, piece: u32, hash: PieceHash, received: bool) {
         self.holes.remove(piece);
-        self.content.set(piece, hash, came);
+        self.content.set(piece, hash, received);
         self.length = self.length.max(piece.saturating_add(1));
     }
 
@@ -154,8 +154,8 @@ impl FileProgress {
     }
 
     /// Whether the content of this piece arrived from the sender.
-    pub fn came(&self, piece: u32) -> bool {
-        self.content.came(piece)
+    pub fn received(&self, piece: u32) -> bool {
+        self.content.received(piece)
     }
 
     /// Number of pieces that are holes.

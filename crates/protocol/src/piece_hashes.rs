@@ -17,7 +17,7 @@ pub(crate) struct PieceHashes {
 #[derive(Debug, Clone, Default)]
 struct Block {
     known: u64,
-    came: u64,
+    received: u64,
     hashes: Vec<PieceHash>,
 }
 
@@ -32,13 +32,13 @@ impl Block {
         let mut bits = (0..BLOCK).filter(|bit| known >> bit & 1 == 1);
         self.hashes.retain(|_| bits.next().is_some_and(|bit| kept >> bit & 1 == 1));
         self.known &= kept;
-        self.came &= kept;
+        self.received &= kept;
     }
 }
 
 impl PieceHashes {
     /// Sets the hash of a piece, and whether the piece came from the sender.
-    pub fn set(&mut self, piece: u32, hash: PieceHash, came: bool) {
+    pub fn set(&mut self, piece: u32, hash: PieceHash, received: bool) {
         let block = self.blocks.entry(piece / BLOCK).or_default();
         let bit = piece % BLOCK;
         let place = block.place(bit);
@@ -49,7 +49,7 @@ impl PieceHashes {
             block.known |= 1 << bit;
             self.count += 1;
         }
-        block.came |= u64::from(came) << bit;
+        block.received |= u64::from(received) << bit;
     }
 
     pub fn get(&self, piece: u32) -> Option<PieceHash> {
@@ -58,10 +58,10 @@ impl PieceHashes {
     }
 
     /// Whether the piece came from the sender.
-    pub fn came(&self, piece: u32) -> bool {
+    pub fn received(&self, piece: u32) -> bool {
         self.blocks
             .get(&(piece / BLOCK))
-            .is_some_and(|block| block.came >> (piece % BLOCK) & 1 == 1)
+            .is_some_and(|block| block.received >> (piece % BLOCK) & 1 == 1)
     }
 
     /// Removes the pieces in `range`, which is not empty. The time depends only on the number of stored pieces.
@@ -103,8 +103,8 @@ mod tests {
             for (at, (piece, length, sets)) in steps.into_iter().enumerate() {
                 if sets {
                     hashes.set(piece, [at as u8; 32], length % 2 == 0);
-                    let came = map.get(&piece).is_some_and(|(_, came)| *came);
-                    map.insert(piece, ([at as u8; 32], came || length % 2 == 0));
+                    let received = map.get(&piece).is_some_and(|(_, received)| *received);
+                    map.insert(piece, ([at as u8; 32], received || length % 2 == 0));
                 } else if length > 0 {
                     hashes.remove(piece..piece + length);
                     map.retain(|known, _| !(piece..piece + length).contains(known));
@@ -113,7 +113,7 @@ mod tests {
             prop_assert_eq!(hashes.count() as usize, map.len());
             for piece in 0..400 {
                 prop_assert_eq!(hashes.get(piece), map.get(&piece).map(|(hash, _)| *hash));
-                prop_assert_eq!(hashes.came(piece), map.get(&piece).is_some_and(|(_, came)| *came));
+                prop_assert_eq!(hashes.received(piece), map.get(&piece).is_some_and(|(_, received)| *received));
             }
         }
     }

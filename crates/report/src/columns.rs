@@ -11,7 +11,7 @@ pub enum Column {
     /// Numbers.
     Real(Vec<Option<f64>>),
     /// Whole numbers.
-    Whole(Vec<Option<i64>>),
+    Integer(Vec<Option<i64>>),
     /// Texts.
     Text(Vec<Option<String>>),
 }
@@ -21,7 +21,7 @@ impl Column {
     pub fn len(&self) -> usize {
         match self {
             Column::Real(values) => values.len(),
-            Column::Whole(values) => values.len(),
+            Column::Integer(values) => values.len(),
             Column::Text(values) => values.len(),
         }
     }
@@ -30,7 +30,7 @@ impl Column {
     pub fn number(&self, row: usize) -> Option<f64> {
         match self {
             Column::Real(values) => *values.get(row)?,
-            Column::Whole(values) => values.get(row)?.map(|n| n as f64),
+            Column::Integer(values) => values.get(row)?.map(|n| n as f64),
             Column::Text(_) => None,
         }
     }
@@ -38,7 +38,7 @@ impl Column {
     /// The whole number in this row; `None` if there is none or it is negative.
     pub fn count(&self, row: usize) -> Option<u64> {
         match self {
-            Column::Whole(values) => values.get(row)?.and_then(|n| u64::try_from(n).ok()),
+            Column::Integer(values) => values.get(row)?.and_then(|n| u64::try_from(n).ok()),
             _ => None,
         }
     }
@@ -55,7 +55,7 @@ impl Column {
     pub fn words(&self, row: usize) -> Option<String> {
         match self {
             Column::Real(values) => values.get(row)?.map(|n| n.to_string()),
-            Column::Whole(values) => values.get(row)?.map(|n| n.to_string()),
+            Column::Integer(values) => values.get(row)?.map(|n| n.to_string()),
             Column::Text(values) => values.get(row)?.clone(),
         }
     }

@@ -12,7 +12,7 @@ pub fn csv(columns: &Columns) -> String {
     for row in 0..columns.rows() {
         let cells = columns.columns().iter().map(|(_, column)| match column {
             Column::Text(values) => values[row].clone().unwrap_or_default(),
-            Column::Whole(values) => values[row].map_or(String::new(), |n| n.to_string()),
+            Column::Integer(values) => values[row].map_or(String::new(), |n| n.to_string()),
             Column::Real(values) => values[row].map_or(String::new(), |n| n.to_string()),
         });
         let _ = text.write_record(cells);
@@ -82,7 +82,7 @@ fn column(cells: Vec<String>) -> Column {
         cells.iter().map(cell).collect()
     }
     if let Some(numbers) = parsed(&cells) {
-        return Column::Whole(numbers);
+        return Column::Integer(numbers);
     }
     if let Some(numbers) = parsed(&cells) {
         return Column::Real(numbers);
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn written_columns_parse_back() {
         let mut columns = Columns::default();
-        columns.push("count", Column::Whole(vec![Some(-3), None]));
+        columns.push("count", Column::Integer(vec![Some(-3), None]));
         columns.push("share", Column::Real(vec![Some(0.25), Some(1e-9)]));
         let words = vec![Some("a, \"b\"\nc".to_owned()), None];
         columns.push("words", Column::Text(words));

@@ -32,7 +32,7 @@ pub fn parquet(columns: &Columns) -> Result<Vec<u8>, ParquetError> {
         let Some(mut writer) = group.next_column()? else { break };
         match column {
             Column::Real(values) => write::<DoubleType, _>(&mut writer, values, |v| *v)?,
-            Column::Whole(values) => write::<Int64Type, _>(&mut writer, values, |v| *v)?,
+            Column::Integer(values) => write::<Int64Type, _>(&mut writer, values, |v| *v)?,
             Column::Text(values) => {
                 write::<ByteArrayType, _>(&mut writer, values, |v| ByteArray::from(v.as_str()))?;
             }
@@ -49,7 +49,7 @@ fn schema(columns: &Columns) -> String {
     for (name, column) in columns.columns() {
         let kind = match column {
             Column::Real(_) => "DOUBLE",
-            Column::Whole(_) => "INT64",
+            Column::Integer(_) => "INT64",
             Column::Text(_) => "BINARY",
         };
         let meaning = if kind == "BINARY" { " (STRING)" } else { "" };
@@ -91,15 +91,15 @@ fn read_file(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
     let groups: Vec<_> =
         (0..file.num_row_groups()).map(|i| file.get_row_group(i)).collect::<Result<_, _>>()?;
     for (c, description) in metadata.schema_descr().columns().iter().enumerate() {
-        let mut whole = None;
+        let mut all = None;
         for group in &groups {
             let part = read_column(group.as_ref(), c)?;
-            whole = Some(match whole {
+            all = Some(match all {
                 None => part,
                 Some(before) => joined(before, part)?,
             });
         }
-        if let Some(column) = whole {
+        if let Some(column) = all {
             if columns.columns().iter().any(|(_, first)| first.len() != column.len()) {
                 return Err(ParquetError::General("its columns differ in length".to_owned()));
             }
@@ -112,7 +112,7 @@ fn read_file(bytes: Vec<u8>) -> Result<Columns, ParquetError> {
 fn read_column(group: &dyn RowGroupReader, index: usize) -> Result<Column, ParquetError> {
     Ok(match group.get_column_reader(index)? {
         ColumnReader::DoubleColumnReader(reader) => Column::Real(values(reader, |v| Ok(*v))?),
-        ColumnReader::Int64ColumnReader(reader) => Column::Whole(values(reader, |v| Ok(*v))?),
+        ColumnReader::Int64ColumnReader(reader) => Column::Integer(values(reader, |v| Ok(*v))?),
         ColumnReader::ByteArrayColumnReader(reader) => Column::Text(values(reader, |v| {
             let text = v.as_utf8()?;
             Ok(text.to_owned())
@@ -152,9 +152,9 @@ fn joined(before: Column, more: Column) -> Result<Column, ParquetError> {
             a.extend(b);
             Ok(Column::Real(a))
         }
-        (Column::Whole(mut a), Column::Whole(b)) => {
+        (Column::Integer(mut a), Column::Integer(b)) => {
             a.extend(b);
-            Ok(Column::Whole(a))
+            Ok(Column::Integer(a))
         }
         (Column::Text(mut a), Column::Text(b)) => {
             a.extend(b);

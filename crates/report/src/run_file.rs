@@ -58,7 +58,7 @@ pub fn run_file(
 fn array(column: &Column) -> Value {
     match column {
         Column::Real(values) => values.iter().map(|value| Value::from(*value)).collect(),
-        Column::Whole(values) => values.iter().map(|value| Value::from(*value)).collect(),
+        Column::Integer(values) => values.iter().map(|value| Value::from(*value)).collect(),
         Column::Text(values) => values.iter().map(|value| Value::from(value.clone())).collect(),
     }
 }
@@ -86,7 +86,7 @@ fn columns(arrays: BTreeMap<String, Vec<Value>>) -> serde_json::Result<Columns> 
             let text = |value: Value| value.as_str().map(str::to_owned);
             Column::Text(values.into_iter().map(text).collect())
         } else if values.iter().all(|value| value.is_null() || value.is_i64()) {
-            Column::Whole(values.iter().map(Value::as_i64).collect())
+            Column::Integer(values.iter().map(Value::as_i64).collect())
         } else {
             Column::Real(values.iter().map(Value::as_f64).collect())
         };

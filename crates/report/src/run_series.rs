@@ -127,23 +127,23 @@ impl SeriesEntry {
 fn by_columns(rows: &[SeriesEntry]) -> Columns {
     let real =
         |of: fn(&SeriesEntry) -> Option<f64>| Column::Real(rows.iter().map(of).collect::<Vec<_>>());
-    let whole = |of: fn(&SeriesEntry) -> Option<u64>| {
+    let integer = |of: fn(&SeriesEntry) -> Option<u64>| {
         let to_signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        Column::Whole(rows.iter().map(|row| of(row).map(to_signed)).collect())
+        Column::Integer(rows.iter().map(|row| of(row).map(to_signed)).collect())
     };
     let mut columns = Columns::default();
     columns.push("at_s", real(|row| Some(row.at_s)));
-    columns.push("transfer", whole(|row| Some(row.transfer as u64)));
+    columns.push("transfer", integer(|row| Some(row.transfer as u64)));
     columns.push("event", Column::Text(rows.iter().map(|row| row.event.clone()).collect()));
     columns.push("goodput_bps", real(|row| row.goodput_bps));
-    columns.push("acked_bytes", whole(|row| row.acked_bytes));
+    columns.push("acked_bytes", integer(|row| row.acked_bytes));
     columns.push("cwnd_packets", real(|row| row.cwnd_packets));
     columns.push("ssthresh_packets", real(|row| row.ssthresh_packets));
-    columns.push("window_bytes", whole(|row| row.window_bytes));
+    columns.push("window_bytes", integer(|row| row.window_bytes));
     columns.push("rtt_s", real(|row| row.rtt_s));
     columns.push("rate_bps", real(|row| row.rate_bps));
-    columns.push("queue_packets", whole(|row| row.queue_packets));
-    columns.push("dropped_packets", whole(|row| row.dropped_packets));
+    columns.push("queue_packets", integer(|row| row.queue_packets));
+    columns.push("dropped_packets", integer(|row| row.dropped_packets));
     columns.push("utilisation", real(|row| row.utilisation));
     columns
 }

@@ -88,23 +88,23 @@ pub fn sweep_columns(sweep: &SweepFile) -> Columns {
         let values = rows.iter().map(|row| Some(row.point.values[k].clone()));
         columns.push(&column_of(key), Column::Text(values.collect()));
     }
-    let mut whole = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> u64| {
+    let mut integer = |name: &str, of: &dyn Fn(&SweepRow<'_>) -> u64| {
         let values = rows.iter().map(|row| i64::try_from(of(row)).ok());
-        columns.push(name, Column::Whole(values.collect()));
+        columns.push(name, Column::Integer(values.collect()));
     };
-    whole("seed", &|row| row.outcome.seed);
-    whole("transfer", &|row| row.number as u64);
-    whole("retransmitted_packets", &|row| row.transfer.retransmitted_packets);
-    whole("timeouts", &|row| row.transfer.timeouts);
-    whole("window_final_bytes", &|row| row.transfer.window_final_bytes);
-    whole("queue_max_packets", &|row| row.outcome.bottleneck.queue_max_packets);
-    whole("path_rate_bps", &|row| row.point.path.rate_bps);
-    whole("path_buffer_bytes", &|row| row.point.path.buffer_bytes);
-    whole("path_packet_bytes", &|row| row.point.path.packet_bytes);
+    integer("seed", &|row| row.outcome.seed);
+    integer("transfer", &|row| row.number as u64);
+    integer("retransmitted_packets", &|row| row.transfer.retransmitted_packets);
+    integer("timeouts", &|row| row.transfer.timeouts);
+    integer("window_final_bytes", &|row| row.transfer.window_final_bytes);
+    integer("queue_max_packets", &|row| row.outcome.bottleneck.queue_max_packets);
+    integer("path_rate_bps", &|row| row.point.path.rate_bps);
+    integer("path_buffer_bytes", &|row| row.point.path.buffer_bytes);
+    integer("path_packet_bytes", &|row| row.point.path.packet_bytes);
     let mut spot = |name: &str, end: fn((u64, u64)) -> u64| {
         let values = rows.iter().map(|row| row.point.path.sweet_spot_bytes.map(end));
         let signed = values.map(|bytes| bytes.and_then(|bytes| i64::try_from(bytes).ok()));
-        columns.push(name, Column::Whole(signed.collect()));
+        columns.push(name, Column::Integer(signed.collect()));
     };
     spot(SPOT_FROM, |spot| spot.0);
     spot(SPOT_TO, |spot| spot.1);

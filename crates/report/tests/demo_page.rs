@@ -5,8 +5,7 @@ mod synthetic;
 use sweetspot_testing::browser::Browser;
 
 #[test]
-fn the_page_fits_a_phone_with_readable_text_and_curves()
--> Result<(), Box<dyn std::error::Error>> {
+fn the_page_fits_a_phone_with_readable_text_and_curves() -> Result<(), Box<dyn std::error::Error>> {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());

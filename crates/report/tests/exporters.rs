@@ -43,8 +43,8 @@ fn a_failed_variant_has_a_row_with_the_reason() {
 fn an_outcome_round_trips_through_json() {
     let outcome = synthetic::outcome();
     let json = serde_json::to_string(&outcome).expect("serialises");
-    let back: DemoOutcome = serde_json::from_str(&json).expect("deserialises");
-    assert_eq!(back, outcome);
+    let parsed: DemoOutcome = serde_json::from_str(&json).expect("deserialises");
+    assert_eq!(parsed, outcome);
 }
 
 #[test]

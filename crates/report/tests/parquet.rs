@@ -9,7 +9,7 @@ use sweetspot_report::{Column, Columns, from_parquet, parquet as encode};
 fn numbers_text_nulls_and_metadata_can_be_read_back() {
     let mut table = Columns::default();
     table.push("real", Column::Real(vec![Some(1.5), None, Some(f64::INFINITY)]));
-    table.push("whole", Column::Whole(vec![None, Some(-7), Some(i64::MAX)]));
+    table.push("whole", Column::Integer(vec![None, Some(-7), Some(i64::MAX)]));
     table.push("text", Column::Text(vec![Some("a".into()), Some(String::new()), None]));
     table.note("seed", "1");
     let bytes = encode(&table).unwrap();
@@ -41,7 +41,7 @@ fn table() -> Columns {
     let mut table = Columns::default();
     let real = (0..200).map(|i| (i % 7 > 0).then_some(f64::from(i) * 0.1));
     table.push("real", Column::Real(real.collect()));
-    table.push("whole", Column::Whole((0..200).map(|i| (i % 3 > 0).then_some(-i)).collect()));
+    table.push("whole", Column::Integer((0..200).map(|i| (i % 3 > 0).then_some(-i)).collect()));
     let text = (0..200).map(|i| (i % 5 > 0).then(|| format!("word {}", i % 11)));
     table.push("text", Column::Text(text.collect()));
     table.note("seed", "1");
@@ -50,9 +50,9 @@ fn table() -> Columns {
 
 #[test]
 fn a_table_round_trips_unchanged() {
-    let back = from_parquet(encode(&table()).unwrap()).unwrap();
-    assert_eq!(back.columns(), table().columns());
-    assert_eq!(back.noted("seed"), Some("1"));
+    let decoded = from_parquet(encode(&table()).unwrap()).unwrap();
+    assert_eq!(decoded.columns(), table().columns());
+    assert_eq!(decoded.noted("seed"), Some("1"));
 }
 
 proptest! {

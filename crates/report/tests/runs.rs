@@ -50,8 +50,8 @@ fn a_run_is_drawn_over_time_with_the_levels_of_its_path() {
     let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs(&text)))]);
     assert_eq!(sheets.len(), 1);
     // 40 of 50 packets carry four fifths of 10 Mbit/s, minus the transmission time of one packet in each RTT.
-    let said = sheets[0].title.strip_prefix("ten: ").and_then(|words| words.split(' ').next());
-    let rate: f64 = said.unwrap().parse().unwrap();
+    let claimed = sheets[0].title.strip_prefix("ten: ").and_then(|words| words.split(' ').next());
+    let rate: f64 = claimed.unwrap().parse().unwrap();
     assert!((7.7..8.0).contains(&rate), "{}", sheets[0].title);
     let levels = |label: &str| -> Vec<f64> {
         let plot = sheets[0].plots.iter().find(|plot| plot.y.label.starts_with(label)).unwrap();

@@ -59,7 +59,7 @@ impl ReferenceRow<'_> {
     }
 
     /// The whole number in `column`.
-    pub fn whole(&self, column: &str) -> Result<u64, StudyError> {
+    pub fn integer(&self, column: &str) -> Result<u64, StudyError> {
         let text = self.text(column)?;
         text.parse().map_err(|_| self.wrong(format!("{column} = \"{text}\" is not a whole number")))
     }

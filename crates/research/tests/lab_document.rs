@@ -25,7 +25,7 @@ fn bench() -> LabBench {
 }
 
 #[test]
-fn a_missed_target_is_named_with_its_number() {
+fn a_missed_target_is_reported_with_its_number() {
     let mut bench = bench();
     bench.matrix[0].outcome.variants[4].share_of_capacity = Some(0.871);
     let text = markdown(&bench);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// One flow for each cause that shows within a few seconds; `make bench-limits` runs all flows.
 const FLOWS: &str = "small-receive-buffer-00,small-send-buffer-00,slow-reader-03,slow-writer-00,random-loss-00,clean-path-00,short-flow-00";
@@ -25,7 +25,7 @@ fn right(name: &str) -> &'static str {
 }
 
 #[test]
-fn captures_of_known_cause_are_diagnosed_and_other_tools_agree() -> Tested {
+fn captures_of_known_cause_are_diagnosed_and_other_tools_agree() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     let bench = Path::new(env!("CARGO_BIN_EXE_sweetspot-research"));
@@ -111,9 +111,9 @@ fn trips(capture: &Path, port: &str) -> Option<Vec<f64>> {
 }
 
 /// ACK times of the receiver and of the sender.
-type Trips = (Vec<f64>, Vec<f64>);
+type AckTimes = (Vec<f64>, Vec<f64>);
 
-fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
+fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&AckTimes>) -> TestResult {
     let Ok(output) = Command::new("tcptrace").args(["-lrn"]).arg(capture).output() else {
         sweetspot_testing::skipped(
             "the comparison with tcptrace: it is not installed (apt-get install tcptrace)",
@@ -140,7 +140,7 @@ fn agrees_with_tcptrace(capture: &Path, flow: &Value, trips: Option<&Trips>) -> 
     Ok(())
 }
 
-fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&Trips>) -> Tested {
+fn agrees_with_tshark(capture: &Path, flow: &Value, trips: Option<&AckTimes>) -> TestResult {
     let again = "tcp.analysis.retransmission || tcp.analysis.fast_retransmission || \
                  tcp.analysis.spurious_retransmission || tcp.analysis.out_of_order";
     let Some((frames, (down, up))) = tshark(capture, again, "frame.number").zip(trips) else {

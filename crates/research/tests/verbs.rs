@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use sweetspot_testing::browser::Browser;
 
-type Tested = Result<(), Box<dyn Error>>;
+type TestResult = Result<(), Box<dyn Error>>;
 
 /// A scenario of the standing set, cut short.
 const SHORT: [&str; 4] = ["--set", "warmup=1s", "--set", "duration=1s"];
@@ -46,7 +46,7 @@ fn usage_error(output: &Output) -> String {
 
 /// Each buffer is measured for an hour, so the signal comes before the first result.
 #[test]
-fn an_interrupted_experiment_reports_that_it_has_no_result() -> Tested {
+fn an_interrupted_experiment_reports_that_it_has_no_result() -> TestResult {
     if sweetspot_testing::is_ignored(2) {
         return Ok(());
     }
@@ -82,7 +82,7 @@ fn an_interrupted_experiment_reports_that_it_has_no_result() -> Tested {
 }
 
 #[test]
-fn validate_compares_three_engines_in_words_and_numbers() -> Tested {
+fn validate_compares_three_engines_in_words_and_numbers() -> TestResult {
     let (place, file) = (tempfile::tempdir()?, scenario());
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = [&["validate", file][..], &SHORT].concat();
@@ -100,7 +100,7 @@ fn validate_compares_three_engines_in_words_and_numbers() -> Tested {
 }
 
 #[test]
-fn the_blog_experiment_has_five_rows() -> Tested {
+fn the_blog_experiment_has_five_rows() -> TestResult {
     let place = tempfile::tempdir()?;
     let document = place.path().join("blog.md");
     let out = document.to_str().ok_or("a path that is no text")?;
@@ -138,7 +138,7 @@ fn the_blog_experiment_has_five_rows() -> Tested {
 }
 
 #[test]
-fn a_population_cannot_be_run_by_the_theory_engine() -> Tested {
+fn a_population_cannot_be_run_by_the_theory_engine() -> TestResult {
     let output =
         research(Path::new("."), &["gauntlet", "--engine", "theory", "--paths", "1"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -148,7 +148,7 @@ fn a_population_cannot_be_run_by_the_theory_engine() -> Tested {
 }
 
 #[test]
-fn reproduce_without_a_name_explains_itself_and_writes_nothing() -> Tested {
+fn reproduce_without_a_name_explains_itself_and_writes_nothing() -> TestResult {
     let directory = tempfile::tempdir()?;
     let output = research(directory.path(), &["reproduce"]).output()?;
     assert!(output.status.success());
@@ -160,7 +160,7 @@ fn reproduce_without_a_name_explains_itself_and_writes_nothing() -> Tested {
 }
 
 #[test]
-fn the_error_for_an_unknown_figure_suggests_the_nearest() -> Tested {
+fn the_error_for_an_unknown_figure_suggests_the_nearest() -> TestResult {
     let directory = tempfile::tempdir()?;
     let output = research(directory.path(), &["reproduce", "bdp-fgi3"]).output()?;
     assert_eq!(output.status.code(), Some(2));
@@ -170,7 +170,7 @@ fn the_error_for_an_unknown_figure_suggests_the_nearest() -> Tested {
 }
 
 #[test]
-fn theory_draws_a_figure_as_page_document_and_picture() -> Tested {
+fn theory_draws_a_figure_as_page_document_and_picture() -> TestResult {
     let directory = tempfile::tempdir()?;
     let here = directory.path();
     let arguments = ["reproduce", "fig4", "--engine", "theory", "--out", "out"];
@@ -189,7 +189,7 @@ fn theory_draws_a_figure_as_page_document_and_picture() -> Tested {
 }
 
 #[test]
-fn a_seed_that_json_would_round_is_rejected() -> Tested {
+fn a_seed_that_json_would_round_is_rejected() -> TestResult {
     let file = scenario();
     let file = file.to_str().ok_or("a path that is no text")?;
     let arguments = ["validate", file, "--seed", "9007199254740993"];
@@ -200,7 +200,7 @@ fn a_seed_that_json_would_round_is_rejected() -> Tested {
 }
 
 #[test]
-fn the_figures_page_fits_a_phone_and_is_readable() -> Tested {
+fn the_figures_page_fits_a_phone_and_is_readable() -> TestResult {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -214,7 +214,7 @@ fn the_figures_page_fits_a_phone_and_is_readable() -> Tested {
 }
 
 #[test]
-fn invalid_arguments_are_usage_errors_and_write_nothing() -> Tested {
+fn invalid_arguments_are_usage_errors_and_write_nothing() -> TestResult {
     let place = tempfile::tempdir()?;
     for (line, part) in [
         ("reproduce nosuch", "unknown figure nosuch"),
@@ -235,7 +235,7 @@ fn invalid_arguments_are_usage_errors_and_write_nothing() -> Tested {
 }
 
 #[test]
-fn a_page_of_figures_names_the_command_that_wrote_it() -> Tested {
+fn a_page_of_figures_names_the_command_that_wrote_it() -> TestResult {
     let place = tempfile::tempdir()?;
     let line = ["reproduce", "drs-fig3", "--engine", "theory", "--out", "figs"];
     let output = research(place.path(), &line).output()?;

@@ -8,17 +8,17 @@ use crate::reader::Reader;
 
 /// A direction of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum PathDirection {
     /// The direction of the measured transfers' data.
     Forward,
     /// The direction of their ACKs.
     Backward,
 }
 
-impl Way {
+impl PathDirection {
     /// Both directions with their names in text.
-    pub const CHOICES: [(&'static str, Way); 2] =
-        [("forward", Way::Forward), ("backward", Way::Backward)];
+    pub const CHOICES: [(&'static str, PathDirection); 2] =
+        [("forward", PathDirection::Forward), ("backward", PathDirection::Backward)];
 }
 
 /// `[[path.trace]]`: a hop that follows a recorded, varying capacity.
@@ -27,7 +27,7 @@ pub struct TracedHop {
     /// Index of the hop, from 0.
     pub hop: usize,
     /// The direction; `None`: both.
-    pub way: Option<Way>,
+    pub way: Option<PathDirection>,
     /// The trace; its time 0 is the start of the run.
     pub trace: Trace,
 }
@@ -39,8 +39,8 @@ impl TracedHop {
             return Err(reader.error("file", node, reason));
         }
         let trace = reader.required("content", "file = \"lte.trace\"")?;
-        let hop = reader.whole("hop", 0, u64::from(u16::MAX))?.unwrap_or(0) as usize;
-        let traced = TracedHop { hop, way: reader.choice("way", &Way::CHOICES)?, trace };
+        let hop = reader.whole_number("hop", 0, u64::from(u16::MAX))?.unwrap_or(0) as usize;
+        let traced = TracedHop { hop, way: reader.choice("way", &PathDirection::CHOICES)?, trace };
         reader.finish()?;
         Ok(traced)
     }
@@ -54,7 +54,7 @@ pub(crate) struct Hops {
 
 /// The defaults for a hop's missing keys.
 #[derive(Clone, Copy)]
-enum Unsaid {
+enum HopDefaults {
     /// A one-way propagation delay, and the mean rate of the hop's trace, if it has one.
     Forward(Duration, Option<Rate>),
     /// The values of the other direction, and the mean rate of this direction's own trace, if it
@@ -103,36 +103,39 @@ impl Hops {
         traces: &[TracedHop],
     ) -> Result<()> {
         let index = self.hops.len();
-        let traced = |way: Way| {
+        let traced = |way: PathDirection| {
             let own = |t: &&TracedHop| t.hop == index && t.way.is_none_or(|of| of == way);
             traces.iter().find(own).map(|traced| traced.trace.mean_rate())
         };
-        let hop = read_hop(table, Unsaid::Forward(delay, traced(Way::Forward)), path)?;
-        let unsaid = Unsaid::Backward(hop, traced(Way::Backward));
-        let back = match table.table("backward")? {
+        let hop =
+            read_hop(table, HopDefaults::Forward(delay, traced(PathDirection::Forward)), path)?;
+        let defaults = HopDefaults::Backward(hop, traced(PathDirection::Backward));
+        let reverse = match table.table("backward")? {
             Some(mut own) => {
-                let back = read_hop(&mut own, unsaid, path)?;
+                let reverse = read_hop(&mut own, defaults, path)?;
                 own.finish()?;
-                back
+                reverse
             }
-            None => DirectionSpec { rate: traced(Way::Backward).unwrap_or(hop.rate), ..hop },
+            None => {
+                DirectionSpec { rate: traced(PathDirection::Backward).unwrap_or(hop.rate), ..hop }
+            }
         };
         self.hops.push(hop);
-        self.backward.push(back);
+        self.backward.push(reverse);
         Ok(())
     }
 }
 
 fn read_hop(
     reader: &mut Reader<'_>,
-    unsaid: Unsaid,
+    defaults: HopDefaults,
     (rtt, packet): (Duration, Bytes),
 ) -> Result<DirectionSpec> {
-    let base = match unsaid {
-        Unsaid::Backward(other, traced) => {
+    let base = match defaults {
+        HopDefaults::Backward(other, traced) => {
             DirectionSpec { rate: traced.unwrap_or(other.rate), ..other }
         }
-        Unsaid::Forward(delay, traced) => {
+        HopDefaults::Forward(delay, traced) => {
             let rate = match (traced, reader.quantity("rate")?) {
                 (_, Some(rate)) | (Some(rate), None) => rate,
                 (None, None) => return Err(reader.missing("rate", "rate = \"50Mbit/s\"")),
@@ -153,7 +156,7 @@ fn read_hop(
         policer: read_policer(reader, base.policer)?,
         loss: reader.quantity("loss")?.unwrap_or(base.loss),
         loss_burst: reader
-            .whole("loss_burst", 1, 1_000_000)?
+            .whole_number("loss_burst", 1, 1_000_000)?
             .map_or(base.loss_burst, |packets| packets as u32),
         jitter: reader.quantity("jitter")?.unwrap_or(base.jitter),
         jitter_reorders: reader

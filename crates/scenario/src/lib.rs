@@ -42,7 +42,7 @@ pub use application::{Application, ApplicationError, Pace, Pause};
 pub use engine::{Engine, EngineError, EngineResult, FinishedFlow, NoRecorder, Recorder, Sample};
 pub use error::{ScenarioError, SourceLocation};
 pub use files::with_files;
-pub use hop::{TracedHop, Way};
+pub use hop::{PathDirection, TracedHop};
 pub use outcome::{
     AppliedFormula, BottleneckOutcome, ControllerEvent, CrossOutcome, Derivation, Outcome,
     SocketMemoryOutcome, TransferOutcome, time_under_way,

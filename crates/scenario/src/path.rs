@@ -2,7 +2,7 @@ use sweetspot_path::{DirectionSpec, PathSpec, Variation};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::error::Result;
-use crate::hop::{Hops, TracedHop, Way, read_hops};
+use crate::hop::{Hops, PathDirection, TracedHop, read_hops};
 use crate::reader::Reader;
 
 /// `[path]`: the path between the target's sender and its receiver.
@@ -38,7 +38,7 @@ pub struct Change {
     /// Index of the hop, from 0.
     pub hop: usize,
     /// The direction that changes; `None`: both.
-    pub way: Option<Way>,
+    pub way: Option<PathDirection>,
     /// Its new rate; `None`: unchanged. A packet in transmission is sent at the old rate.
     pub rate: Option<Rate>,
     /// Its new one-way propagation delay; `None`: unchanged.
@@ -91,10 +91,10 @@ impl Path {
     }
 
     /// The hops of one direction.
-    pub fn hops_of(&self, way: Way) -> &[DirectionSpec] {
+    pub fn hops_of(&self, way: PathDirection) -> &[DirectionSpec] {
         match way {
-            Way::Forward => &self.hops,
-            Way::Backward => &self.backward,
+            PathDirection::Forward => &self.hops,
+            PathDirection::Backward => &self.backward,
         }
     }
 
@@ -110,8 +110,9 @@ impl Path {
     }
 
     /// The variation of hop `index` in one direction.
-    pub fn variation(&self, way: Way, index: usize) -> Variation {
-        let own = |hop: usize, of: Option<Way>| hop == index && of.is_none_or(|of| of == way);
+    pub fn variation(&self, way: PathDirection, index: usize) -> Variation {
+        let own =
+            |hop: usize, of: Option<PathDirection>| hop == index && of.is_none_or(|of| of == way);
         let changes = self.changes.iter().filter(|change| own(change.hop, change.way));
         let changes = changes.map(|Change { at, rate, delay, .. }| sweetspot_path::Change {
             at: *at,
@@ -126,15 +127,15 @@ impl Path {
     /// direction.
     pub fn chain(&self, rest: Duration, seed: u64) -> HopChain {
         let last = self.hops.len() - 1;
-        let behind = |way: Way, index: usize| {
-            let ends = if way == Way::Forward { last } else { 0 };
+        let behind = |way: PathDirection, index: usize| {
+            let ends = if way == PathDirection::Forward { last } else { 0 };
             if index == ends { rest } else { Duration::ZERO }
         };
-        let finished = |way: Way, index: usize| {
+        let finished = |way: PathDirection, index: usize| {
             let hop = self.hops_of(way)[index];
             DirectionSpec { delay: hop.delay + behind(way, index), ..hop }
         };
-        let varied = |way: Way| {
+        let varied = |way: PathDirection| {
             let each = (0..=last).map(|index| {
                 let mut variation = self.variation(way, index);
                 for change in &mut variation.changes {
@@ -145,12 +146,16 @@ impl Path {
             each.collect()
         };
         let hops = (0..=last).map(|index| PathSpec {
-            up: finished(Way::Forward, index),
-            down: finished(Way::Backward, index),
+            up: finished(PathDirection::Forward, index),
+            down: finished(PathDirection::Backward, index),
             mtu: self.packet,
             seed,
         });
-        HopChain { hops: hops.collect(), up: varied(Way::Forward), down: varied(Way::Backward) }
+        HopChain {
+            hops: hops.collect(),
+            up: varied(PathDirection::Forward),
+            down: varied(PathDirection::Backward),
+        }
     }
 
     /// C x T_m.
@@ -160,7 +165,7 @@ impl Path {
 
     /// The bottleneck's mean rate between two times.
     pub fn mean_rate(&self, from: Duration, until: Duration) -> Rate {
-        let variation = self.variation(Way::Forward, self.bottleneck());
+        let variation = self.variation(PathDirection::Forward, self.bottleneck());
         let rate = match variation.trace {
             Some(trace) => trace.mean_rate_between(from, until),
             None => {
@@ -174,7 +179,7 @@ impl Path {
 
     /// The target's mean round-trip propagation delay between two times, seconds.
     pub fn mean_rtt(&self, from: Duration, until: Duration) -> f64 {
-        let change = |way: Way| {
+        let change = |way: PathDirection| {
             self.hops_of(way).iter().enumerate().map(move |(index, hop)| {
                 let changes = self.variation(way, index).changes;
                 let delays = changes.iter();
@@ -183,7 +188,8 @@ impl Path {
                 mean_of_steps(delay, delays, from, until) - delay
             })
         };
-        self.rtt.as_secs_f64() + change(Way::Forward).chain(change(Way::Backward)).sum::<f64>()
+        self.rtt.as_secs_f64()
+            + change(PathDirection::Forward).chain(change(PathDirection::Backward)).sum::<f64>()
     }
 
     pub(crate) fn read(mut reader: Reader<'_>) -> Result<Path> {
@@ -267,8 +273,8 @@ impl Change {
     fn read(mut reader: Reader<'_>, hops: u64) -> Result<Change> {
         let change = Change {
             at: reader.required("at", "at = \"10s\"")?,
-            hop: reader.whole("hop", 0, hops - 1)?.unwrap_or(0) as usize,
-            way: reader.choice("way", &Way::CHOICES)?,
+            hop: reader.whole_number("hop", 0, hops - 1)?.unwrap_or(0) as usize,
+            way: reader.choice("way", &PathDirection::CHOICES)?,
             rate: reader.quantity("rate")?,
             delay: reader.quantity("delay")?,
         };

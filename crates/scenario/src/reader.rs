@@ -120,7 +120,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses an integer between bounds.
-    pub(crate) fn whole(&mut self, key: &'static str, min: u64, max: u64) -> Result<Option<u64>> {
+    pub(crate) fn whole_number(
+        &mut self,
+        key: &'static str,
+        min: u64,
+        max: u64,
+    ) -> Result<Option<u64>> {
         let Some(node) = self.node(key) else { return Ok(None) };
         match node.value {
             Value::Number(n) if n.fract() == 0.0 && n >= min as f64 && n <= max as f64 => {
@@ -206,15 +211,15 @@ impl<'a> Reader<'a> {
     /// Parses an integer, or two as bounds.
     pub(crate) fn whole_span(&mut self, key: &'static str) -> Result<Option<(u64, u64)>> {
         let Some(node) = self.node(key) else { return Ok(None) };
-        let whole = |value: &Value| match value {
+        let whole_number = |value: &Value| match value {
             Value::Number(n) if n.fract() == 0.0 && (1.0..=1e15).contains(n) => Some(*n as u64),
             _ => None,
         };
         let ends = match &node.value {
             Value::List(ends) if ends.len() == 2 => {
-                whole(&ends[0].value).zip(whole(&ends[1].value))
+                whole_number(&ends[0].value).zip(whole_number(&ends[1].value))
             }
-            one => whole(one).map(|n| (n, n)),
+            one => whole_number(one).map(|n| (n, n)),
         };
         match ends {
             Some((low, high)) if low <= high => Ok(Some((low, high))),

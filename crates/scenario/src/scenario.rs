@@ -64,7 +64,7 @@ impl Scenario {
             },
         };
         // TOML and JSON readers both keep integers below 2^53 exactly; 2^53 + 1 would become 2^53.
-        let seed = reader.whole("seed", 0, (1 << 53) - 1)?.unwrap_or(1);
+        let seed = reader.whole_number("seed", 0, (1 << 53) - 1)?.unwrap_or(1);
         let warmup = reader.quantity("warmup")?.unwrap_or(Duration::ZERO);
         let duration: Duration = match reader.required("duration", "duration = \"150s\"") {
             Err(missing) => return Err(reader.unknown_or(missing, &LATER_KEYS)),

@@ -180,7 +180,7 @@ impl Tcp {
             pacing: reader.truth("pacing")?.unwrap_or(base.pacing),
             ecn: reader.truth("ecn")?.unwrap_or(base.ecn),
             header: reader.quantity("header")?.unwrap_or(base.header),
-            window_scale: reader.whole("window_scale", 0, 14)?.unwrap_or(base.window_scale),
+            window_scale: reader.whole_number("window_scale", 0, 14)?.unwrap_or(base.window_scale),
             send_buffer: send_buffer(reader, base.send_buffer)?,
             segment_overhead: reader.quantity("segment_overhead")?.unwrap_or(base.segment_overhead),
             max_window: room(reader, "max_window")?.unwrap_or(base.max_window),

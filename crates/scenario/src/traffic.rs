@@ -164,8 +164,8 @@ impl Cross {
         let kind = TrafficKind::read(&mut reader, word)?;
         let rtt = reader.span("rtt")?.unwrap_or((path.rtt, path.rtt));
         let last = path.hops.len() as u64 - 1;
-        let first_hop = reader.whole("hop", 0, last)?;
-        let last_hop = reader.whole("last_hop", first_hop.unwrap_or(0), last)?;
+        let first_hop = reader.whole_number("hop", 0, last)?;
+        let last_hop = reader.whole_number("last_hop", first_hop.unwrap_or(0), last)?;
         let first = first_hop.unwrap_or(0) as usize;
         // If a source has only a first hop, its flows leave after it; without any hop they cross all hops.
         let until = last_hop.unwrap_or(first_hop.unwrap_or(last)) as usize;
@@ -200,9 +200,9 @@ const DEFAULT_SERVERS: u64 = 20;
 
 impl Inputs {
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<Option<Inputs>> {
-        let count = reader.whole("inputs", 1, MAX_INPUTS)?;
+        let count = reader.whole_number("inputs", 1, MAX_INPUTS)?;
         let rate: Option<Rate> = reader.quantity("input_rate")?;
-        let servers = reader.whole("servers", count.unwrap_or(1), MAX_INPUTS)?;
+        let servers = reader.whole_number("servers", count.unwrap_or(1), MAX_INPUTS)?;
         let Some(count) = count else {
             return match (rate, servers) {
                 (None, None) => Ok(None),
@@ -250,14 +250,14 @@ impl TrafficKind {
 
     fn read(reader: &mut Reader<'_>, word: Word) -> Result<TrafficKind> {
         let flows = |reader: &mut Reader<'_>, key, example| {
-            reader.whole(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, example))
+            reader.whole_number(key, 1, MAX_FLOWS)?.ok_or_else(|| reader.missing(key, example))
         };
         let count = |reader: &mut Reader<'_>| flows(reader, "count", "count = 20");
         let shape = |reader: &mut Reader<'_>, key| {
             Ok::<_, ScenarioError>(reader.number_above(key, 1.0)?.unwrap_or(1.5))
         };
         let nodes = |reader: &mut Reader<'_>, users: u64| {
-            Ok::<_, ScenarioError>(reader.whole("nodes", 1, users)?.unwrap_or(users.min(10)))
+            Ok::<_, ScenarioError>(reader.whole_number("nodes", 1, users)?.unwrap_or(users.min(10)))
         };
         let rate = |reader: &mut Reader<'_>| above_zero(reader, "rate", "rate = \"3.5Mbit/s\"");
         let size_mean =
@@ -341,7 +341,7 @@ impl Transfer {
         packet: Bytes,
         before: Option<&Transfer>,
     ) -> Result<Vec<Transfer>> {
-        let count = reader.whole("count", 1, 10_000)?.unwrap_or(1);
+        let count = reader.whole_number("count", 1, 10_000)?.unwrap_or(1);
         let transfer = Transfer {
             start: reader.quantity("start")?.unwrap_or(Duration::ZERO),
             follows: reader.truth("follows")?.unwrap_or(false),

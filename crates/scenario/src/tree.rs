@@ -15,7 +15,7 @@ pub(crate) struct Node {
 const MAX_KEY_PARTS: usize = 5;
 
 /// Longer text is truncated in messages.
-const LONGEST_SHOWN: usize = 120;
+const MAX_SHOWN_BYTES: usize = 120;
 
 /// Why a value cannot be set.
 enum SetError {
@@ -114,8 +114,8 @@ impl Value {
     /// The value as written in TOML, for messages.
     pub(crate) fn written(&self) -> String {
         match self {
-            Value::Text(text) if text.len() > LONGEST_SHOWN => {
-                let shown: String = text.chars().take(LONGEST_SHOWN / 2).collect();
+            Value::Text(text) if text.len() > MAX_SHOWN_BYTES => {
+                let shown: String = text.chars().take(MAX_SHOWN_BYTES / 2).collect();
                 format!("{shown:?}...")
             }
             Value::Text(text) => format!("\"{text}\""),
@@ -195,7 +195,7 @@ fn grow(value: &DeValue<'_>, origin: SourceLocation, lines: &LineIndex) -> Resul
         DeValue::String(text) => Value::Text(text.to_string()),
         // Hexadecimal integers are allowed, too.
         DeValue::Integer(integer) => i128::from_str_radix(integer.as_str(), integer.radix())
-            .map(|whole| Value::Number(whole as f64))
+            .map(|whole_number| Value::Number(whole_number as f64))
             .or_else(|_| number(integer.to_string(), &origin))?,
         DeValue::Float(float) => number(float.as_str().replace('_', ""), &origin)?,
         DeValue::Boolean(truth) => Value::Truth(*truth),

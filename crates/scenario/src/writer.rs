@@ -6,7 +6,7 @@ use core::str::FromStr;
 use sweetspot_path::DirectionSpec;
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use crate::hop::{TracedHop, Way};
+use crate::hop::{PathDirection, TracedHop};
 use crate::path::{Change, Path, Reverse};
 use crate::scenario::{Scenario, Ties};
 use crate::tcp::{Flavour, Tcp};
@@ -61,13 +61,13 @@ impl Path {
         if self.is_download {
             table.value("forward", text("down"))?;
         }
-        for (hop, back) in self.hops.iter().zip(&self.backward) {
+        for (hop, reverse_hop) in self.hops.iter().zip(&self.backward) {
             table.header("[[path.hop]]")?;
             write_hop(hop, table)?;
-            if back != hop {
+            if reverse_hop != hop {
                 table.header("[path.hop.backward]")?;
-                write_hop(back, table)?;
-                if back.policer.is_none() && hop.policer.is_some() {
+                write_hop(reverse_hop, table)?;
+                if reverse_hop.policer.is_none() && hop.policer.is_some() {
                     table.value("policer", text("none"))?;
                 }
             }
@@ -222,8 +222,8 @@ fn ties(ties: Ties) -> &'static str {
     }
 }
 
-fn way(way: Way) -> String {
-    text(Way::CHOICES.iter().find(|(_, of)| *of == way).map_or("", |(name, _)| name))
+fn way(way: PathDirection) -> String {
+    text(PathDirection::CHOICES.iter().find(|(_, of)| *of == way).map_or("", |(name, _)| name))
 }
 
 fn reverse(reverse: Reverse) -> &'static str {

@@ -40,10 +40,10 @@ fn the_reverse_path_inherits_unset_keys_from_the_forward_path() {
     let text = "loss = 0.01\nqueue = \"codel\"\npolicer = \"30Mbit/s\"\npolicer_burst = \"50kB\"\n\
                 [path.backward]\nrate = \"2Mbit/s\"\npolicer = \"none\"";
     let path = read(text).expect("it is a scenario").path;
-    let (there, back) = (path.hops[0], path.backward[0]);
-    assert_eq!(back.rate, Rate::from_mbit_per_second(2));
-    assert_eq!(DirectionSpec { rate: there.rate, policer: there.policer, ..back }, there);
-    assert_eq!(back.policer, None);
+    let (forward, reverse) = (path.hops[0], path.backward[0]);
+    assert_eq!(reverse.rate, Rate::from_mbit_per_second(2));
+    assert_eq!(DirectionSpec { rate: forward.rate, policer: forward.policer, ..reverse }, forward);
+    assert_eq!(reverse.policer, None);
     // Each hop of a chain has its own reverse direction, and the override applies to one hop only.
     let chain = "duration = \"1s\"\n[path]\nrtt = \"40ms\"\n[[path.hop]]\nrate = \"9Mbit/s\"\nbuffer = \"9pkt\"\n\
                  backward = { rate = \"1Mbit/s\" }\n[[path.hop]]\nrate = \"5Mbit/s\"\nbuffer = \"9pkt\"";

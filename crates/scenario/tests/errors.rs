@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sweetspot_scenario::{Scenario, TrafficKind};
 use sweetspot_units::{Duration, Volume};
 
-const GOOD: &str = r#"title = "t"
+const VALID: &str = r#"title = "t"
 seed = 7
 warmup = "65s"
 duration = "150s"
@@ -25,14 +25,14 @@ sizing = "fixed:450pkt"
 "#;
 
 fn message(from: &str, to: &str) -> String {
-    let text = GOOD.replacen(from, to, 1);
-    assert_ne!(text, GOOD, "nothing was replaced");
+    let text = VALID.replacen(from, to, 1);
+    assert_ne!(text, VALID, "nothing was replaced");
     Scenario::parse(&text).expect_err("the scenario is wrong").to_string()
 }
 
 #[test]
 fn a_scenario_parses_to_the_values_it_states() {
-    let scenario = Scenario::parse(GOOD).unwrap();
+    let scenario = Scenario::parse(VALID).unwrap();
     assert_eq!((scenario.title.as_str(), scenario.seed), ("t", 7));
     assert_eq!(scenario.path.narrow().buffer, Volume::Packets(625));
     assert_eq!(scenario.cross[0].rtt.0, Duration::from_millis(80));
@@ -149,7 +149,7 @@ fn invalid_toml_is_an_error_with_a_line_number() {
 
 #[test]
 fn an_override_applies_where_its_path_points() {
-    let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
+    let set = |assignment: &str| Scenario::parse_with(VALID, &[assignment.to_owned()]);
     assert_eq!(set("path.buffer=100pkt").unwrap().path.narrow().buffer, Volume::Packets(100));
     assert_eq!(set("transfer.0.sizing=max").unwrap().transfers[0].sizing.to_string(), "max");
     // Without a number, all entries are set.
@@ -170,7 +170,7 @@ fn an_override_applies_where_its_path_points() {
 #[test]
 fn a_misspelt_name_gets_a_did_you_mean_hint() {
     let refused = |assignment: &str| {
-        Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
+        Scenario::parse_with(VALID, &[assignment.to_owned()]).unwrap_err().to_string()
     };
     assert!(refused("transfer.sizing=sobsa").ends_with("(did you mean sobas?)"));
     assert!(refused("transfer.congestion=cubik").ends_with("(did you mean cubic?)"));
@@ -184,9 +184,9 @@ proptest! {
     #[test]
     fn parsing_never_panics(text in ".{0,200}", at in 0usize..300) {
         let _ = Scenario::parse(&text);
-        let mut broken = GOOD.to_owned();
+        let mut broken = VALID.to_owned();
         if broken.is_char_boundary(at.min(broken.len())) {
-            broken.insert_str(at.min(GOOD.len()), &text);
+            broken.insert_str(at.min(VALID.len()), &text);
         }
         let _ = Scenario::parse(&broken);
     }
@@ -269,7 +269,7 @@ fn the_error_for_an_invalid_number_shows_valid_examples() {
         "line 9: path.loss = 1.5: \"1.5\" is not a probability: it must be between 0 and 1; \
          write it like 0, 1e-5, 0.02, 2%, in quotes"
     );
-    let set = |assignment: &str| Scenario::parse_with(GOOD, &[assignment.to_owned()]);
+    let set = |assignment: &str| Scenario::parse_with(VALID, &[assignment.to_owned()]);
     assert_eq!(
         set("warmup=5").unwrap_err().to_string(),
         "warmup = 5: \"5\" is not a duration: it has no unit; write it like 250us, 37ms, 1.5s, 2min"
@@ -278,7 +278,7 @@ fn the_error_for_an_invalid_number_shows_valid_examples() {
 
 #[test]
 fn integers_are_parsed_exactly_or_rejected() {
-    let seed = |text: &str| Scenario::parse(&GOOD.replace("seed = 7", text)).map(|read| read.seed);
+    let seed = |text: &str| Scenario::parse(&VALID.replace("seed = 7", text)).map(|read| read.seed);
     assert_eq!(seed("seed = 0x1F"), Ok(31));
     assert_eq!(seed("seed = 0b1_01"), Ok(5));
     // 2^53 - 1 is the last integer up to which floating-point numbers represent every integer.
@@ -291,7 +291,7 @@ fn integers_are_parsed_exactly_or_rejected() {
 #[test]
 fn overrides_of_nonexistent_entries_are_rejected_at_any_depth() {
     let refused = |assignment: &str| {
-        Scenario::parse_with(GOOD, &[assignment.to_owned()]).unwrap_err().to_string()
+        Scenario::parse_with(VALID, &[assignment.to_owned()]).unwrap_err().to_string()
     };
     assert_eq!(
         refused("path.hop.0.rate=1Mbit/s"),
@@ -303,13 +303,13 @@ fn overrides_of_nonexistent_entries_are_rejected_at_any_depth() {
 #[test]
 fn congestion_fixed_defaults_to_false_and_is_rejected_for_cross_traffic() {
     let fixed = |text: &str| Scenario::parse(text).unwrap().transfers[0].congestion_fixed;
-    assert!(!fixed(GOOD));
+    assert!(!fixed(VALID));
     for value in [true, false] {
         let key = format!("start = \"15s\"\ncongestion_fixed = {value}");
-        assert_eq!(fixed(&GOOD.replace("start = \"15s\"", &key)), value);
+        assert_eq!(fixed(&VALID.replace("start = \"15s\"", &key)), value);
     }
     let set = ["transfer.congestion_fixed=true".to_owned()];
-    assert!(Scenario::parse_with(GOOD, &set).unwrap().transfers[0].congestion_fixed);
+    assert!(Scenario::parse_with(VALID, &set).unwrap().transfers[0].congestion_fixed);
     // A transfer's start is in line 17 of GOOD.
     assert_eq!(
         message("start = \"15s\"", "congestion_fixed = \"yes\""),
@@ -324,7 +324,7 @@ fn congestion_fixed_defaults_to_false_and_is_rejected_for_cross_traffic() {
 fn follows_needs_a_previous_transfer_with_a_size() {
     let with = |first: &str, second: &str| {
         let tail = format!("\nsize = \"1MB\"\n{first}\n[[transfer]]\nfollows = true\n{second}");
-        Scenario::parse(&GOOD.replace("start = \"15s\"", &format!("start = \"15s\"{tail}")))
+        Scenario::parse(&VALID.replace("start = \"15s\"", &format!("start = \"15s\"{tail}")))
     };
     let transfers = with("", "start = \"1s\"").unwrap().transfers;
     assert_eq!(transfers.iter().map(|t| t.follows).collect::<Vec<_>>(), [false, true]);

@@ -1,6 +1,8 @@
 //! Builds a world from a scenario.
 
-use sweetspot_scenario::{Cross, Inputs, Path, Reverse, Scenario, TrafficKind, Transfer, Way};
+use sweetspot_scenario::{
+    Cross, Inputs, Path, PathDirection, Reverse, Scenario, TrafficKind, Transfer,
+};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Deadline, Duration, Time};
 
@@ -25,7 +27,7 @@ pub(crate) fn build<S: Scheduler>(
 ) -> World<S> {
     makers.resize_with(scenario.transfers.len(), || None);
     let mut world = World::new(scheduler, scenario, known);
-    for (direction, way) in [(0, Way::Forward), (1, Way::Backward)] {
+    for (direction, way) in [(0, PathDirection::Forward), (1, PathDirection::Backward)] {
         for (i, hop) in scenario.path.hops_of(way).iter().enumerate() {
             let seed = random::stream(scenario.seed, 3, direction, i as u64).bits();
             let variation = scenario.path.variation(way, i);

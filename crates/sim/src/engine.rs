@@ -140,7 +140,7 @@ impl<S: Scheduler> Simulation<'_, S> {
                 self.hand_over_flows();
                 break self.snapshot();
             }
-            self.world.observers.forget_views();
+            self.world.observers.clear_samples();
             self.world.look_ahead();
         };
         self.world.network.assert_conservation();

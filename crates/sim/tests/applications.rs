@@ -246,10 +246,10 @@ fn a_path_never_held_is_remembered_if_its_overflow_was_costly() {
     "#;
     let outcome = simulate(path, &[]);
     let [first, second] = &outcome.transfers[..] else { panic!("{outcome:?}") };
-    let says = |transfer: &sweetspot_scenario::TransferOutcome, word: &str| {
+    let mentions = |transfer: &sweetspot_scenario::TransferOutcome, word: &str| {
         transfer.events.iter().any(|event| event.kind.to_string().contains(word))
     };
-    assert!(!says(first, "holding") && says(second, "holding"), "{outcome:?}");
+    assert!(!mentions(first, "holding") && mentions(second, "holding"), "{outcome:?}");
     assert!(first.retransmitted_packets > 0);
     assert_eq!(second.retransmitted_packets, 0);
     // Without tuning, the second transfer overflows like the first.

@@ -29,15 +29,15 @@ fn recording_changes_nothing() {
         let queue = format!("path.queue={queue}");
         let sets = ["path.buffer=20pkt", "transfer.0.sizing=max", &queue];
         let sets = [&times[..], &sets].concat();
-        let looked = simulate_recorded(DUMBBELL, &sets, &mut WheneverSomethingIs);
+        let looked = simulate_recorded(DUMBBELL, &sets, &mut AlignedSamples);
         assert_eq!(looked, simulate(DUMBBELL, &sets), "{queue}");
     }
 }
 
 /// Requests samples at whole multiples of the times that packets of 1000 bytes and ACKs of 40 take on the dumbbell's links.
-struct WheneverSomethingIs;
+struct AlignedSamples;
 
-impl Recorder for WheneverSomethingIs {
+impl Recorder for AlignedSamples {
     fn interval(&self) -> Option<Duration> {
         Some(Duration::from_nanos(320))
     }

@@ -22,7 +22,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Asserts that `fast` returns the same events as the binary heap. The times of `steps` are multiplied by `scale`
 /// nanoseconds and relative to the last event, as in a simulation.
-fn does_what_the_obvious_one_does(
+fn behaves_like_the_naive_scheduler(
     mut fast: impl Scheduler,
     steps: Vec<Step>,
     scale: u64,
@@ -53,7 +53,7 @@ fn does_what_the_obvious_one_does(
 proptest! {
     #[test]
     fn the_quad_heap_matches_the_reference_heap(steps in steps()) {
-        does_what_the_obvious_one_does(QuadHeap::default(), steps, 1)?;
+        behaves_like_the_naive_scheduler(QuadHeap::default(), steps, 1)?;
     }
 
     /// Covers times within a slot and times beyond both rings: 50 x 2^36 ns against 2^24 slots.
@@ -64,7 +64,7 @@ proptest! {
         gap in 1u64..5_000,
     ) {
         let wheel = Wheel::new(Duration::from_nanos(gap));
-        does_what_the_obvious_one_does(wheel, steps, 1 << scale)?;
+        behaves_like_the_naive_scheduler(wheel, steps, 1 << scale)?;
     }
 }
 

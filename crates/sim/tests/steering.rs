@@ -36,20 +36,20 @@ fn steered(overrides: &[&str], make: ControllerMaker) -> Outcome {
 }
 
 /// Requests a congestion control when the first data arrive, and nothing else.
-struct Asks {
+struct RequestsCongestion {
     choice: Option<CongestionChoice>,
-    begun: bool,
+    has_data: bool,
 }
 
-impl Controller for Asks {
+impl Controller for RequestsCongestion {
     fn handle(&mut self, _now: Time, input: &Input) {
-        self.begun |= matches!(input, Input::Data { .. });
+        self.has_data |= matches!(input, Input::Data { .. });
     }
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
     fn poll_output(&mut self) -> Option<Output> {
-        self.choice.take_if(|_| self.begun).map(Output::Congestion)
+        self.choice.take_if(|_| self.has_data).map(Output::Congestion)
     }
     fn needs(&self) -> Needs {
         Needs { data: true, ..Needs::NOTHING }
@@ -62,7 +62,10 @@ impl Controller for Asks {
 /// A path that loses one packet in a hundred, and a receiver that requests this congestion control.
 fn lossy(choice: CongestionChoice, overrides: &[&str]) -> Outcome {
     let overrides = [&["path.loss=1%", "duration=20s"], overrides].concat();
-    steered(&overrides, Box::new(move |_| Box::new(Asks { choice: Some(choice), begun: false })))
+    steered(
+        &overrides,
+        Box::new(move |_| Box::new(RequestsCongestion { choice: Some(choice), has_data: false })),
+    )
 }
 
 #[test]
@@ -94,12 +97,12 @@ fn congestion_fixed_keeps_the_congestion_control() {
 }
 
 /// A wrapper that counts the out-of-order segments reported to its controller.
-struct Overheard {
+struct OutOfOrderCounter {
     controller: Box<dyn Controller + Send>,
     out_of_order: Arc<AtomicU64>,
 }
 
-impl Controller for Overheard {
+impl Controller for OutOfOrderCounter {
     fn handle(&mut self, now: Time, input: &Input) {
         if let Input::OutOfOrder { segments } = input {
             self.out_of_order.fetch_add(*segments, Ordering::Relaxed);
@@ -128,7 +131,7 @@ fn the_simulator_reports_losses_to_rledbat_and_sobas_live() {
             let heard = Arc::clone(&out_of_order);
             let make: ControllerMaker = Box::new(move |setting| {
                 let controller = sizing.controller(setting).unwrap();
-                Box::new(Overheard { controller, out_of_order })
+                Box::new(OutOfOrderCounter { controller, out_of_order })
             });
             let outcome = steered(&[loss, "duration=20s", "path.buffer=60000pkt"], make);
             (heard.load(Ordering::Relaxed), outcome.transfers[0].retransmitted_packets)

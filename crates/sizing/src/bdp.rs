@@ -21,8 +21,8 @@ pub enum BdpDefinition {
     Bdp6,
 }
 
-const STRUCTURE: &str = "the path's rate and round-trip time describe it";
-const BEFORE: &str = "it is measured on the path before the transfer starts";
+const PATH_PROPERTIES: &str = "the path's rate and round-trip time describe it";
+const MEASURED_BEFORE: &str = "it is measured on the path before the transfer starts";
 const FIRST_PASS: &str = "it is measured in a first pass with sizing bdp6";
 
 impl BdpDefinition {
@@ -53,14 +53,17 @@ impl BdpDefinition {
     pub fn window(self, path: Option<&KnownPath>) -> Result<Option<Bytes>, SizingError> {
         let missing =
             |quantity, origin| SizingError::Missing { sizing: self.name(), quantity, origin };
-        let capacity = || path.map(|p| p.rate).ok_or(missing("the capacity C", STRUCTURE));
-        let minimum_rtt =
-            || path.map(|p| p.rtt).ok_or(missing("the minimum round-trip time T_m", STRUCTURE));
-        let available =
-            || path.and_then(|p| p.available).ok_or(missing("the available bandwidth A", BEFORE));
+        let capacity = || path.map(|p| p.rate).ok_or(missing("the capacity C", PATH_PROPERTIES));
+        let minimum_rtt = || {
+            path.map(|p| p.rtt).ok_or(missing("the minimum round-trip time T_m", PATH_PROPERTIES))
+        };
+        let available = || {
+            path.and_then(|p| p.available)
+                .ok_or(missing("the available bandwidth A", MEASURED_BEFORE))
+        };
         let exogenous_rtt = || {
             path.and_then(|p| p.exogenous_rtt)
-                .ok_or(missing("the exogenous round-trip time T_e", BEFORE))
+                .ok_or(missing("the exogenous round-trip time T_e", MEASURED_BEFORE))
         };
         let bulk_capacity = || {
             path.and_then(|p| p.bulk_capacity)

@@ -260,7 +260,7 @@ pub enum CongestionChoice {
 impl CongestionChoice {
     /// Whether a sender restarts this congestion control when its pacing rate changes from `before` to `after`. BBR mistakes a
     /// pacing rate that limited it for the path's rate. From there it grows by only a quarter in eight round trips.
-    pub fn begins_anew(self, before: Option<Rate>, after: Option<Rate>) -> bool {
+    pub fn restarts_on_pacing(self, before: Option<Rate>, after: Option<Rate>) -> bool {
         self == CongestionChoice::Bbr
             && before.is_some_and(|before| after.is_some_and(|after| after > before))
     }
@@ -398,7 +398,7 @@ pub enum Reason {
     /// A packet was lost while this transfer had no queue.
     RandomLoss,
     /// There is a standing queue of other traffic.
-    OthersQueue,
+    CrossTrafficQueue,
     /// The path's capacity is above the estimate.
     PathFaster,
     /// The path's capacity is below the estimate: the queue did not drain although the sender slowed down.
@@ -412,7 +412,7 @@ pub enum Reason {
     /// A higher pacing rate did not raise the rate.
     NoMore,
     /// The trial cost no rate.
-    TrialPaid,
+    TrialSucceeded,
     /// The trial cost rate.
     TrialFailed,
     /// The transfer is over.
@@ -432,14 +432,14 @@ impl fmt::Display for Reason {
             Reason::ShortTransfer => "the transfer is too short to be worth measuring",
             Reason::RateFell => "the rate fell while the limit was in force",
             Reason::RandomLoss => "a packet was lost while this transfer had no queue",
-            Reason::OthersQueue => "cross traffic keeps a queue",
+            Reason::CrossTrafficQueue => "cross traffic keeps a queue",
             Reason::PathFaster => "the path is faster than measured before",
             Reason::PathSlower => "the path is slower than measured before",
             Reason::Overflow => "the bottleneck's buffer overflowed",
             Reason::RateInelastic => "a queue persists, and the rate does not depend on the window",
             Reason::TryingMore => "the path may carry more than congestion control sends",
             Reason::NoMore => "the path has no unused capacity",
-            Reason::TrialPaid => "a smaller window did not lower the rate",
+            Reason::TrialSucceeded => "a smaller window did not lower the rate",
             Reason::TrialFailed => "a smaller window lowered the rate",
             Reason::Ended => "the transfer is over",
             Reason::QueueGone => "the queue of cross traffic is gone",

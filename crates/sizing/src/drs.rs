@@ -14,10 +14,10 @@ use crate::reception::{Reception, Round};
 pub struct RightSizing {
     mss: Bytes,
     rtt: Option<Duration>,
-    taken: Bytes,
+    bytes_read: Bytes,
     reception: Reception,
     /// The windows wanted in the last round trips, the newest last.
-    wanted: VecDeque<Bytes>,
+    requested: VecDeque<Bytes>,
     last_cwnd: Option<Bytes>,
     slow_start: bool,
     /// The heuristic for the largest window, if enabled.
@@ -42,9 +42,9 @@ impl RightSizing {
         RightSizing {
             mss: config.mss,
             rtt: None,
-            taken: Bytes::ZERO,
+            bytes_read: Bytes::ZERO,
             reception: Reception::default(),
-            wanted: VecDeque::with_capacity(KEPT_WINDOWS),
+            requested: VecDeque::with_capacity(KEPT_WINDOWS),
             last_cwnd: None,
             slow_start: true,
             limit: None,
@@ -66,11 +66,11 @@ impl RightSizing {
         }
         self.last_cwnd = Some(cwnd);
         // awnd >= 2 cwnd in slow start, awnd >= cwnd + 1 in additive increase.
-        let wanted = if self.slow_start { cwnd * 2 } else { cwnd + self.mss };
-        if self.wanted.len() == KEPT_WINDOWS {
-            self.wanted.pop_front();
+        let requested = if self.slow_start { cwnd * 2 } else { cwnd + self.mss };
+        if self.requested.len() == KEPT_WINDOWS {
+            self.requested.pop_front();
         }
-        self.wanted.push_back(wanted);
+        self.requested.push_back(requested);
         let limit = self.limit.as_mut().map_or(Bytes::MAX, |limit| {
             if self.slow_start {
                 limit.handle_slow_start();
@@ -79,7 +79,7 @@ impl RightSizing {
             }
             limit.get()
         });
-        if let Some(max) = self.wanted.iter().max() {
+        if let Some(max) = self.requested.iter().max() {
             self.advertised.set(now, (*max).min(limit));
         }
     }
@@ -96,8 +96,8 @@ impl RightSizing {
 impl RightSizer for RightSizing {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         self.begin(now);
-        self.taken += bytes;
-        self.reception.handle_total(self.taken + unread);
+        self.bytes_read += bytes;
+        self.reception.handle_total(self.bytes_read + unread);
         let Some(rtt) = self.rtt else { return };
         if let Some(round) = self.reception.poll_round(now, rtt) {
             self.infer_cwnd(now, round, rtt);

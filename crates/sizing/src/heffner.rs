@@ -20,7 +20,7 @@ pub struct Heffner {
     measurement: Option<(u64, Bytes)>,
     /// rcv_space.
     space: Bytes,
-    taken: Bytes,
+    bytes_read: Bytes,
     unread: Bytes,
     edge: EdgeTimer,
     advertised: Advertised,
@@ -122,7 +122,7 @@ impl Heffner {
             min_rtt: None,
             measurement: None,
             space: config.mss * EXTRA_SEGMENTS,
-            taken: Bytes::ZERO,
+            bytes_read: Bytes::ZERO,
             unread: Bytes::ZERO,
             edge: EdgeTimer::default(),
             advertised: Advertised::new(config),
@@ -140,13 +140,13 @@ impl Heffner {
 
     /// rcv_next: bytes read by the application plus bytes waiting for it.
     fn arrived(&self) -> Bytes {
-        self.taken + self.unread
+        self.bytes_read + self.unread
     }
 
     /// The bytes that a window measurement counts.
     fn counted(&self) -> Bytes {
         match self.variant {
-            HeffnerVariant::Read => self.taken,
+            HeffnerVariant::Read => self.bytes_read,
             HeffnerVariant::Once | HeffnerVariant::Twice | HeffnerVariant::NoTimestamps => {
                 self.arrived()
             }
@@ -180,7 +180,7 @@ impl Heffner {
 
 impl RightSizer for Heffner {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
-        self.taken += bytes;
+        self.bytes_read += bytes;
         self.unread = unread;
         let sample = self.edge.handle_total(now, self.arrived());
         if let (HeffnerVariant::NoTimestamps, Some(sample)) = (self.variant, sample) {

@@ -15,7 +15,7 @@ pub struct LinuxAutotuning {
     rule: LinuxRule,
     mss: Bytes,
     rtt: Option<Duration>,
-    taken: Bytes,
+    bytes_read: Bytes,
     reception: Reception,
     /// rcvq_space.space: bytes that the application copied in the best round trip so far.
     space: Bytes,
@@ -100,7 +100,7 @@ impl LinuxAutotuning {
             rule,
             mss: config.mss,
             rtt: None,
-            taken: Bytes::ZERO,
+            bytes_read: Bytes::ZERO,
             reception: Reception::default(),
             space: (config.mss * INITIAL_SEGMENTS).min(clamp).max(Bytes::new(1)),
             clamp,
@@ -127,8 +127,8 @@ impl LinuxAutotuning {
 impl RightSizer for LinuxAutotuning {
     fn handle_data(&mut self, now: Time, bytes: Bytes, unread: Bytes) {
         self.reception.begin(now);
-        self.taken += bytes;
-        self.reception.handle_total(self.taken);
+        self.bytes_read += bytes;
+        self.reception.handle_total(self.bytes_read);
         if let Some(rtt) = self.rtt
             && let Some(round) = self.reception.poll_round(now, rtt)
         {

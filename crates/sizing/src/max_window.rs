@@ -31,7 +31,7 @@ struct Interval {
 }
 
 /// Round trips with one maxwnd, to average over.
-const ROUNDS: u32 = 16;
+const AVERAGED_ROUNDS: u32 = 16;
 
 /// A congestion window that fluctuates this much within an interval was cut by a loss: in congestion avoidance it grows by 16
 /// segments at most.
@@ -41,7 +41,7 @@ const FLUCTUATION: f64 = 1.5;
 const DECREASE: f64 = 15.0 / 16.0;
 
 /// Intervals until an overshoot is forgotten: conditions change.
-const REMEMBERED: u32 = 64;
+const OVERSHOOT_INTERVALS: u32 = 64;
 
 impl MaxWindow {
     pub(crate) fn new(mss: Bytes, max: Bytes) -> MaxWindow {
@@ -73,7 +73,7 @@ impl MaxWindow {
         interval.rounds += 1;
         interval.min = interval.min.min(cwnd);
         interval.largest = interval.largest.max(cwnd);
-        if interval.rounds < ROUNDS {
+        if interval.rounds < AVERAGED_ROUNDS {
             return;
         }
         if let Some(interval) = self.interval.take() {
@@ -90,7 +90,7 @@ impl MaxWindow {
         self.overshot = self.overshot.and_then(|(cap, left)| Some((cap, left.checked_sub(1)?)));
         if fluctuates && degraded {
             let reached = interval.largest.min(self.cap);
-            self.overshot = Some((reached, REMEMBERED));
+            self.overshot = Some((reached, OVERSHOOT_INTERVALS));
             self.cap = reached.scaled(DECREASE).max(self.mss * 2);
         } else if !fluctuates {
             let limit = self.overshot.map_or(self.max, |(cap, _)| cap.scaled(DECREASE));
@@ -108,7 +108,7 @@ mod tests {
 
     /// Runs an interval of 100 ms round trips that alternate between these windows.
     fn pass(limit: &mut MaxWindow, now: &mut Time, windows: [u64; 2]) {
-        for i in 0..=ROUNDS {
+        for i in 0..=AVERAGED_ROUNDS {
             *now += Duration::from_millis(100);
             let cwnd = MSS * windows[(i % 2) as usize];
             limit.handle_round(*now, cwnd, cwnd);
@@ -116,8 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fluctuating_window_lowers_maxwnd_to_15_16ths_unless_the_rate_rose()
-     {
+    fn a_fluctuating_window_lowers_maxwnd_to_15_16ths_unless_the_rate_rose() {
         let mut now = Time::ZERO;
         let mut limit = MaxWindow::new(MSS, MSS * 1000);
         pass(&mut limit, &mut now, [640, 320]);
@@ -139,8 +138,8 @@ mod tests {
             pass(&mut limit, &mut now, [560, 560]);
         }
         assert_eq!(limit.get().get(), 562_500);
-        // After `REMEMBERED` intervals the overshoot is forgotten.
-        for _ in 0..REMEMBERED {
+        // After `OVERSHOOT_INTERVALS` intervals the overshoot is forgotten.
+        for _ in 0..OVERSHOOT_INTERVALS {
             pass(&mut limit, &mut now, [560, 560]);
         }
         assert!(limit.get().get() > 562_500);

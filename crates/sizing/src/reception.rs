@@ -5,7 +5,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
     total: Bytes,
-    begun: Option<(Time, Bytes)>,
+    started: Option<(Time, Bytes)>,
 }
 
 /// One measurement of [`Reception`].
@@ -24,17 +24,17 @@ impl Reception {
 
     /// Begins a measurement now, unless one is in progress.
     pub(crate) fn begin(&mut self, now: Time) {
-        self.begun.get_or_insert((now, self.total));
+        self.started.get_or_insert((now, self.total));
     }
 
     /// Ends the measurement and begins the next, if it has lasted a round trip of `rtt`.
     pub(crate) fn poll_round(&mut self, now: Time, rtt: Duration) -> Option<Round> {
-        let (since, before) = self.begun?;
+        let (since, before) = self.started?;
         let lasted = now.since(since);
         if lasted < rtt {
             return None;
         }
-        self.begun = Some((now, self.total));
+        self.started = Some((now, self.total));
         Some(Round { bytes: self.total.saturating_sub(before), lasted })
     }
 }

@@ -18,7 +18,7 @@ const TARGET_SHARE: f64 = 0.5;
 const MIN_TARGET: Duration = Duration::from_millis(5);
 
 /// Slow start ends at this share of the target (LEDBAT++ section 4.4).
-const SLOW_START_ENDS: f64 = 0.75;
+const SLOW_START_TARGET_SHARE: f64 = 0.75;
 
 /// Smallest window, segments (LEDBAT++ section 4.2).
 const RLEDBAT_MIN_SEGMENTS: u64 = 2;
@@ -27,7 +27,7 @@ const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 const SLOWDOWN_ROUNDS: u32 = 2;
 
 /// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
-const BETWEEN_SLOWDOWNS: u64 = 9;
+const SLOWDOWN_INTERVAL_FACTOR: u64 = 9;
 
 /// If the queue persists while this transfer's rate has fallen to this share, the queue belongs to cross traffic: alone, the
 /// transfer would keep its rate until the queue is gone.
@@ -115,7 +115,7 @@ impl Rledbat {
     }
 
     /// Starts again, and keeps only the base RTT.
-    fn begin_again(&mut self) {
+    fn restart(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
@@ -150,11 +150,11 @@ impl Rledbat {
         if !matches!(self.state, RledbatState::Steady { .. }) {
             return;
         }
-        let is_short = delay < target.scaled(SLOW_START_ENDS);
+        let is_short = delay < target.scaled(SLOW_START_TARGET_SHARE);
         let is_foreign = |at: Rate| delay > target && self.has_yielded(rate, at, target);
         let (pressure, event) = match self.pressure {
             Pressure::None(Some(at)) | Pressure::Queue(Some(at)) if is_foreign(at) => {
-                (Pressure::Cross(at), Some((SizingPhase::Holding, Reason::OthersQueue)))
+                (Pressure::Cross(at), Some((SizingPhase::Holding, Reason::CrossTrafficQueue)))
             }
             Pressure::None(_) if delay > target => {
                 let event = (SizingPhase::Holding, Reason::RateInelastic);
@@ -180,12 +180,12 @@ impl Rledbat {
         self.report(now, delay, rate, target);
         match self.state {
             RledbatState::SlowStart { limit, since } => {
-                if lost || delay > target.scaled(SLOW_START_ENDS) || self.window >= limit {
+                if lost || delay > target.scaled(SLOW_START_TARGET_SHARE) || self.window >= limit {
                     // A slowdown's duration includes the slow start back to its old window.
                     let pause = if since == Time::ZERO {
                         base * u64::from(SLOWDOWN_ROUNDS)
                     } else {
-                        now.since(since) * BETWEEN_SLOWDOWNS
+                        now.since(since) * SLOWDOWN_INTERVAL_FACTOR
                     };
                     self.state = RledbatState::Steady { slowdown: now + pause };
                     self.set(now, if lost { self.window / 2 } else { self.window });
@@ -256,7 +256,7 @@ impl Controller for Rledbat {
             Input::OutOfOrder { segments } => self.lost |= segments > 0,
             Input::Data { bytes, .. } => self.arrived += bytes,
             Input::Timeout => {}
-            Input::End => return self.begin_again(),
+            Input::End => return self.restart(),
             Input::Probe(_) | Input::Sender(_) | Input::Train(_) | Input::Window { .. } => return,
         }
         self.advance(now);

@@ -53,10 +53,10 @@ mod tests {
         ) {
             let shares = max_min(Bytes::new(total), &bytes(&demands));
             let spent: u64 = shares.iter().map(|s| s.get()).sum();
-            let wanted: u64 = demands.iter().sum();
+            let demanded: u64 = demands.iter().sum();
             prop_assert!(spent <= total);
             // Rounding loses less than a byte per share.
-            prop_assert!(spent + demands.len() as u64 >= total.min(wanted));
+            prop_assert!(spent + demands.len() as u64 >= total.min(demanded));
             let largest = shares.iter().map(|s| s.get()).max().unwrap_or(0);
             for (share, demand) in shares.iter().zip(&demands) {
                 prop_assert!(share.get() <= *demand);

@@ -19,23 +19,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let mut pairs = Vec::new();
     for _ in 0..sockets / 2 {
-        let near = TcpStream::connect(listener.local_addr()?)?;
-        pairs.push((near, listener.accept()?.0));
+        let client = TcpStream::connect(listener.local_addr()?)?;
+        pairs.push((client, listener.accept()?.0));
     }
     let before = resident()?;
     let pool = Pool::new()?;
     let attach = |stream: &TcpStream| pool.attach(stream, Options::default());
-    let ends = pairs.iter().flat_map(|(near, far)| [attach(near), attach(far)]);
+    let ends = pairs.iter().flat_map(|(client, server)| [attach(client), attach(server)]);
     let sized = ends.collect::<Result<Vec<_>, _>>()?;
     let still = pairs.split_off(busy as usize / 2);
-    for (mut near, mut far) in pairs {
+    for (mut client, mut server) in pairs {
         std::thread::spawn(move || {
             let block = [0; 4096];
-            while near.write_all(&block).is_ok() {
+            while client.write_all(&block).is_ok() {
                 sweetspot_linux::clock::sleep_until(now() + Duration::from_millis(1));
             }
         });
-        std::thread::spawn(move || while far.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {});
+        std::thread::spawn(move || while server.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {});
     }
     let (mut used, begun, mut polls) = (Duration::ZERO, now(), 0);
     while now().since(begun) < Duration::from_secs(seconds) {

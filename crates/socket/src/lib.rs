@@ -45,7 +45,7 @@ mod process_pool;
 #[cfg(target_os = "linux")]
 pub mod readings;
 #[cfg(target_os = "linux")]
-mod resting;
+mod sample_queue;
 #[cfg(all(target_os = "linux", feature = "tokio"))]
 mod stream;
 #[cfg(not(target_os = "linux"))]

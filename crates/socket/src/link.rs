@@ -149,7 +149,7 @@ impl SocketLink {
     }
 
     /// Sends a request to the peer.
-    pub fn ask(&mut self, request: &SenderRequest) {
+    pub fn send_request(&mut self, request: &SenderRequest) {
         if let Some(open) = &mut self.open {
             open.link.handle_request(clock::now(), request);
             open.transmit();

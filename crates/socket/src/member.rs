@@ -16,7 +16,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::link::SocketLink;
 use crate::options::{Options, SocketSizing};
-use crate::readings::{Surroundings, diagnosis};
+use crate::readings::{ExtraInfo, diagnosis};
 use crate::report::{Activity, Autotuning, Report};
 use crate::window;
 
@@ -180,9 +180,9 @@ impl Member {
             self.moved = now;
         }
         let (model_based, memory) = (self.model_based, reading.memory);
-        let surroundings = Surroundings { model_based, memory, unread: reading.unread };
+        let extra_info = ExtraInfo { model_based, memory, unread: reading.unread };
         if let Some(live) = &mut self.live {
-            live.handle(diagnosis(info, &surroundings, now));
+            live.handle(diagnosis(info, &extra_info, now));
             if now.since(self.earlier_limits[1].0) >= LIMITS_INTERVAL {
                 self.earlier_limits.swap(0, 1);
                 self.earlier_limits[1] = (now, *live.limits());
@@ -203,19 +203,21 @@ impl Member {
         let reading = match self.socket.with(|fd| Info::read(fd)) {
             Ok(Ok(info)) => Reading { at: now, info, unread: Bytes::ZERO, memory: None },
             Err(lost) if !lost.is_over() => return Movement::Still,
-            Ok(Err(_)) | Err(_) => return Movement::Over,
+            Ok(Err(_)) | Err(_) => return Movement::Closed,
         };
         match TcpState::from_number(reading.info.state) {
             // Not connected yet, or the handshake failed: the program may try again or close the socket.
             Some(TcpState::Close | TcpState::SynSent | TcpState::SynReceived) if !is_open => {
                 return Movement::Still;
             }
-            Some(TcpState::Close | TcpState::TimeWait | TcpState::Listen) => return Movement::Over,
+            Some(TcpState::Close | TcpState::TimeWait | TcpState::Listen) => {
+                return Movement::Closed;
+            }
             _ => {}
         }
         let socket = self.socket;
         if !is_open && !matches!(socket.with(|fd| self.open(fd, &reading)), Ok(Ok(()))) {
-            return Movement::Over;
+            return Movement::Closed;
         }
         let before = self.latest.map_or((Bytes::ZERO, SYN), |last| last.moved());
         self.latest = Some(reading);
@@ -264,16 +266,16 @@ impl Member {
     }
 
     /// Applies the requests of the peer's receiver. Returns whether there are any; then nothing else sets the pacing rate.
-    pub fn obey(&mut self, now: Time) -> bool {
-        let asked = self.link.as_ref().and_then(|link| link.steering(now));
-        if asked.is_some()
+    pub fn apply_requests(&mut self, now: Time) -> bool {
+        let requested = self.link.as_ref().and_then(|link| link.steering(now));
+        if requested.is_some()
             && let Some(upload) = self.upload.take()
             && upload.pace().is_some()
         {
             let _ = self.pace(None);
         }
-        self.steer(asked.unwrap_or_default());
-        asked.is_some()
+        self.steer(requested.unwrap_or_default());
+        requested.is_some()
     }
 
     /// Applies new pacing and congestion control. If the kernel rejects them, the socket sends as before.
@@ -356,7 +358,7 @@ pub(crate) enum Movement {
     Still,
     Moved,
     /// It was closed, or its connection has ended.
-    Over,
+    Closed,
 }
 
 /// Linux counts the SYN as an acknowledged byte.
@@ -368,7 +370,7 @@ pub(crate) fn is_over(info: &Info) -> bool {
 }
 
 /// An event for an observer, without the report.
-pub(crate) type Told = (TuneEventKind, String);
+pub(crate) type ObservedEvent = (TuneEventKind, String);
 
 /// Whether the program apparently chose the socket's congestion control itself.
 fn is_chosen(fd: &OwnedFd) -> bool {

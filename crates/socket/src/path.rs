@@ -6,7 +6,7 @@ use sweetspot_sizing::Sizing;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::link::SocketLink;
-use crate::member::{Member, Reading, Told, is_over};
+use crate::member::{Member, ObservedEvent, Reading, is_over};
 use crate::options::SocketSizing;
 use crate::readings;
 
@@ -59,7 +59,7 @@ pub(crate) struct Path {
 #[derive(Default)]
 pub(crate) struct Round {
     /// Events for observers, with the socket's cookie.
-    pub told: Vec<(u64, Told)>,
+    pub reported: Vec<(u64, ObservedEvent)>,
     /// Sockets that were closed or now rest.
     pub left: Vec<Member>,
 }
@@ -110,8 +110,8 @@ impl Path {
                     let download = readings::download(&reading.info, reading.unread);
                     self.group.handle_sample(now, *cookie, download);
                     member.exchange(now, &reading, &mut self.group);
-                    let told = member.handle_upload(&reading);
-                    round.told.extend(told.map(|told| (*cookie, told)));
+                    let reported = member.handle_upload(&reading);
+                    round.reported.extend(reported.map(|reported| (*cookie, reported)));
                     if member.is_idle(now) {
                         left.push(*cookie);
                     }
@@ -127,23 +127,23 @@ impl Path {
             round.left.extend(self.remove(now, cookie));
         }
         self.group.handle_round(now);
-        self.apply(&mut round.told);
-        self.ask();
+        self.apply(&mut round.reported);
+        self.send_request();
         round
     }
 
     /// Sends the controller's requests to a helping sender.
-    fn ask(&mut self) {
+    fn send_request(&mut self) {
         for link in self.members.values_mut().filter_map(|member| member.link.as_deref_mut()) {
             while let Some(request) = self.group.poll_request() {
-                link.ask(&request);
+                link.send_request(&request);
             }
             link.handle_timeout();
         }
     }
 
     /// Removes the sockets with a sender that does not answer.
-    pub fn unhelped(&mut self, now: Time) -> Vec<Member> {
+    pub fn remove_unresponsive(&mut self, now: Time) -> Vec<Member> {
         let has_failed = |member: &Member| member.link.as_ref().is_some_and(|l| l.just_failed());
         let failed = self.members.iter().filter(|(_, member)| has_failed(member));
         let failed: Vec<u64> = failed.map(|(cookie, _)| *cookie).collect();
@@ -159,26 +159,27 @@ impl Path {
     }
 
     /// Applies the changes of limits.
-    fn apply(&mut self, told: &mut Vec<(u64, Told)>) {
+    fn apply(&mut self, reported: &mut Vec<(u64, ObservedEvent)>) {
         while let Some(ignored) = self.group.poll_ignored_limit() {
-            told.push((ignored.cookie, (TuneEventKind::Refused, ignored.to_string())));
+            reported.push((ignored.cookie, (TuneEventKind::Refused, ignored.to_string())));
         }
-        let said: Vec<Told> = std::iter::from_fn(|| self.group.poll_event()).collect();
+        let group_events: Vec<ObservedEvent> =
+            std::iter::from_fn(|| self.group.poll_event()).collect();
         while let Some(change) = self.group.poll_limit_change() {
             let Some(member) = self.members.get_mut(&change.cookie) else { continue };
             if let Ok(Err(error)) = member.limit(change.limit) {
                 let why = format!("the kernel refuses TCP_WINDOW_CLAMP: {error}");
-                told.push((change.cookie, (TuneEventKind::Refused, why)));
+                reported.push((change.cookie, (TuneEventKind::Refused, why)));
                 self.group.leave(change.cookie);
                 continue;
             }
             if change.limit.is_some() && !std::mem::replace(&mut member.is_claimed, true) {
                 let why = "a bulk transfer".to_owned();
-                told.push((change.cookie, (TuneEventKind::Taken, why)));
+                reported.push((change.cookie, (TuneEventKind::Taken, why)));
             }
         }
         for (cookie, _) in self.members.iter().filter(|(_, member)| member.is_claimed) {
-            told.extend(said.iter().map(|told| (*cookie, told.clone())));
+            reported.extend(group_events.iter().map(|reported| (*cookie, reported.clone())));
         }
     }
 
@@ -199,8 +200,8 @@ impl Path {
 
 impl Member {
     /// Paces the data that the socket sends. Returns the event to report, if there is one.
-    fn handle_upload(&mut self, reading: &Reading) -> Option<Told> {
-        if !self.options.uploads || self.leaves_upload || self.obey(reading.at) {
+    fn handle_upload(&mut self, reading: &Reading) -> Option<ObservedEvent> {
+        if !self.options.uploads || self.leaves_upload || self.apply_requests(reading.at) {
             return None;
         }
         let info = &reading.info;

@@ -7,11 +7,11 @@ use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::both_ends::BothEnds;
 use crate::error::AttachError;
-use crate::member::{Member, Movement, Told};
+use crate::member::{Member, Movement, ObservedEvent};
 use crate::options::{Observer, Options, SocketEvent};
 use crate::path::{Path, PathKey};
 use crate::report::{Activity, Report};
-use crate::resting::RestingQueue;
+use crate::sample_queue::SampleQueue;
 use crate::woken::Woken;
 
 /// A socket is young for this long after it was attached: its first data is likely soon, and slow start is short.
@@ -37,10 +37,10 @@ pub(crate) struct PoolState {
     /// Sockets without moving data.
     resting: BTreeMap<u64, Member>,
     /// The young sockets among `resting`.
-    young: RestingQueue,
+    young: SampleQueue,
     /// The young sockets, ordered by age.
     attached: BTreeSet<(Time, u64)>,
-    idle: RestingQueue,
+    idle: SampleQueue,
     /// Resting sockets with reported activity.
     woken: Woken,
     cache: PathCache<PathKey, PathGroup>,
@@ -51,9 +51,9 @@ pub(crate) struct PoolState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Resting,
+    Inactive,
     Moving(PathKey),
-    Over,
+    Closed,
 }
 
 pub(crate) type Notice = (Observer, SocketEvent);
@@ -65,9 +65,9 @@ impl PoolState {
             paths: BTreeMap::new(),
             places: BTreeMap::new(),
             resting: BTreeMap::new(),
-            young: RestingQueue::default(),
+            young: SampleQueue::default(),
             attached: BTreeSet::new(),
-            idle: RestingQueue::default(),
+            idle: SampleQueue::default(),
             woken: Woken::new(),
             cache: PathCache::default(),
             memory: None,
@@ -91,7 +91,7 @@ impl PoolState {
         let link = options.both_ends.as_ref().map(BothEnds::take).transpose()?;
         self.rest(now, Member::new(socket, options, link, now));
         // Observers are called only during polls.
-        self.poll_resting(now, cookie, &mut Vec::new());
+        self.poll_inactive(now, cookie, &mut Vec::new());
         Ok(())
     }
 
@@ -117,12 +117,12 @@ impl PoolState {
             self.idle.poll(now, sampling.idle),
         ];
         for cookie in turns.into_iter().flatten() {
-            self.poll_resting(now, cookie, &mut notices);
+            self.poll_inactive(now, cookie, &mut notices);
         }
         self.share_memory();
-        let due = self.paths.iter().filter(|(_, path)| path.next_round <= now);
-        let due: Vec<PathKey> = due.map(|(key, _)| *key).collect();
-        for key in due {
+        let next_due = self.paths.iter().filter(|(_, path)| path.next_round <= now);
+        let next_due: Vec<PathKey> = next_due.map(|(key, _)| *key).collect();
+        for key in next_due {
             self.round(now, key, &mut notices);
         }
         notices
@@ -131,7 +131,7 @@ impl PoolState {
     /// The next time at which a socket is due.
     pub fn next_timeout(&self) -> Option<Time> {
         let rounds = self.paths.values().map(|path| path.next_round);
-        rounds.chain(self.young.due()).chain(self.idle.due()).min()
+        rounds.chain(self.young.next_due()).chain(self.idle.next_due()).min()
     }
 
     fn round(&mut self, now: Time, key: PathKey, notices: &mut Vec<Notice>) {
@@ -142,15 +142,16 @@ impl PoolState {
         let now = if has_links { self.at(clock::now()) } else { now };
         let Some(path) = self.paths.get_mut(&key) else { return };
         let round = path.round(now);
-        let unhelped = if has_links { path.unhelped(now) } else { Vec::new() };
+        let remove_unresponsive =
+            if has_links { path.remove_unresponsive(now) } else { Vec::new() };
         path.rest(clock::now(), clock::used().since(began), paths);
-        for (cookie, told) in round.told {
-            self.notify(cookie, told, notices);
+        for (cookie, reported) in round.reported {
+            self.notify(cookie, reported, notices);
         }
         for member in round.left {
             self.leave(now, member, notices);
         }
-        for mut member in unhelped {
+        for mut member in remove_unresponsive {
             if let Some(link) = &mut member.link {
                 link.fall_back();
             }
@@ -166,7 +167,7 @@ impl PoolState {
             return self.end(&member, notices);
         }
         member.activity = Activity::Idle;
-        self.places.insert(cookie, Place::Resting);
+        self.places.insert(cookie, Place::Inactive);
         self.woken.add(&member.socket);
         self.resting.insert(cookie, member);
         self.idle.insert(now, cookie);
@@ -174,15 +175,15 @@ impl PoolState {
 
     /// Handles a socket that was closed, or with a connection that has ended.
     fn end(&mut self, member: &Member, notices: &mut Vec<Notice>) {
-        self.places.insert(member.socket.cookie(), Place::Over);
-        let told = (TuneEventKind::Gone, "the connection has ended".to_owned());
-        notices.extend(notice(member, None, told));
+        self.places.insert(member.socket.cookie(), Place::Closed);
+        let reported = (TuneEventKind::Gone, "the connection has ended".to_owned());
+        notices.extend(notice(member, None, reported));
     }
 
     /// Adds a new socket to the resting ones.
     fn rest(&mut self, now: Time, member: Member) {
         let cookie = member.socket.cookie();
-        self.places.insert(cookie, Place::Resting);
+        self.places.insert(cookie, Place::Inactive);
         self.woken.add(&member.socket);
         self.attached.insert((member.attached, cookie));
         self.young.insert(now, cookie);
@@ -212,11 +213,11 @@ impl PoolState {
     }
 
     /// Polls a resting socket.
-    fn poll_resting(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
+    fn poll_inactive(&mut self, now: Time, cookie: u64, notices: &mut Vec<Notice>) {
         let Some(member) = self.resting.get_mut(&cookie) else { return };
         match member.poll(now) {
             Movement::Still => {}
-            Movement::Over => {
+            Movement::Closed => {
                 if let Some(member) = self.wake(cookie) {
                     self.end(&member, notices);
                 }
@@ -258,14 +259,14 @@ impl PoolState {
     /// Removes a socket and lifts its limits; `None` if it was already closed.
     pub fn remove(&mut self, cookie: u64) -> Option<Member> {
         match self.places.remove(&cookie)? {
-            Place::Resting => self.wake(cookie),
+            Place::Inactive => self.wake(cookie),
             Place::Moving(key) => {
                 let now = self.at(clock::now());
                 let member = self.paths.get_mut(&key).and_then(|path| path.remove(now, cookie));
                 self.drop_empty(now, key);
                 member
             }
-            Place::Over => None,
+            Place::Closed => None,
         }
     }
 
@@ -293,25 +294,25 @@ impl PoolState {
     /// The state of a socket; `None` if it was closed.
     pub fn report(&self, cookie: u64) -> Option<Report> {
         match *self.places.get(&cookie)? {
-            Place::Resting => Some(self.resting.get(&cookie)?.report(None)),
+            Place::Inactive => Some(self.resting.get(&cookie)?.report(None)),
             Place::Moving(key) => {
                 let path = self.paths.get(&key)?;
                 Some(path.members.get(&cookie)?.report(Some(&path.group)))
             }
-            Place::Over => None,
+            Place::Closed => None,
         }
     }
 
-    fn notify(&self, cookie: u64, told: Told, notices: &mut Vec<Notice>) {
+    fn notify(&self, cookie: u64, reported: ObservedEvent, notices: &mut Vec<Notice>) {
         let Some(Place::Moving(key)) = self.places.get(&cookie) else { return };
         let Some(path) = self.paths.get(key) else { return };
         let member = path.members.get(&cookie);
-        notices.extend(member.and_then(|member| notice(member, Some(&path.group), told)));
+        notices.extend(member.and_then(|member| notice(member, Some(&path.group), reported)));
     }
 }
 
-fn notice(member: &Member, group: Option<&PathGroup>, told: Told) -> Option<Notice> {
+fn notice(member: &Member, group: Option<&PathGroup>, reported: ObservedEvent) -> Option<Notice> {
     let observer = member.options.observer.clone()?;
-    let (kind, why) = told;
+    let (kind, why) = reported;
     Some((observer, SocketEvent { kind, why, report: member.report(group) }))
 }

@@ -60,7 +60,7 @@ const TIMESTAMPS: u8 = 1;
 
 /// Properties of a connection that `TCP_INFO` lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ExtraInfo {
     /// Whether the congestion control follows a model of the path (BBR).
     pub model_based: bool,
     /// The send buffer; `None` if unknown.
@@ -70,8 +70,8 @@ pub struct Surroundings {
 }
 
 /// A sample at time `at` for the rules of `sweetspot diagnose`.
-pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
-    let Surroundings { model_based, memory, unread } = *surroundings;
+pub fn diagnosis(info: &Info, extra_info: &ExtraInfo, at: Time) -> Sample {
+    let ExtraInfo { model_based, memory, unread } = *extra_info;
     // Linux counts the SYN as an acknowledged byte.
     let acked = info.bytes_acked.saturating_sub(Bytes::new(1));
     Sample {
@@ -84,7 +84,7 @@ pub fn diagnosis(info: &Info, surroundings: &Surroundings, at: Time) -> Sample {
         buffer_limited: info.sndbuf_limited,
         congestion_window: info.snd_cwnd,
         slow_start_threshold: info.snd_ssthresh,
-        under_way: packets_in_flight(info),
+        segments_in_flight: packets_in_flight(info),
         outstanding: info.bytes_sent.zip(info.bytes_retrans).map(|(sent, again)| {
             Sample::outstanding([sent, again, acked], info.unacked, info.snd_mss)
         }),

@@ -69,14 +69,14 @@ impl Woken {
 
     fn take(&mut self) {
         let Some(watch) = &self.watch else { return };
-        let mut news = Vec::new();
-        if watch.take(&mut news).is_err() {
+        let mut events = Vec::new();
+        if watch.take(&mut events).is_err() {
             self.watch = None;
         }
-        for news in news {
+        for events in events {
             // A report that a socket is writable matters only if it was not writable before.
-            if !self.new.remove(&news.number) || news.readable || news.over {
-                self.waiting.push_back(news.number);
+            if !self.new.remove(&events.number) || events.readable || events.closed {
+                self.waiting.push_back(events.number);
             }
         }
     }

@@ -163,24 +163,24 @@ fn a_locked_buffer_is_reported_and_unlocked_if_allowed() {
 fn an_observer_receives_the_limit_and_the_end_of_the_connection() {
     let pool = Pool::new().unwrap();
     let (mut sender, mut receiver) = pair();
-    let (told, heard) = mpsc::channel();
+    let (event_sender, events) = mpsc::channel();
     let observing = pool.clone();
     let observer = move |event: &SocketEvent| {
         // No lock is held, so the observer may call the pool.
         assert!(observing.sockets() > 0);
-        told.send(event.kind).unwrap();
+        event_sender.send(event.kind).unwrap();
     };
     let observer = Some(Arc::new(observer) as Observer);
     let sized = pool.attach(&receiver, Options { observer, ..fixed(200_000) }).unwrap();
     let mut kinds = Vec::new();
     poll_until(&pool, "a limit", || {
         carry(&pool, &mut sender, &mut receiver, 100_000);
-        kinds.extend(heard.try_iter());
+        kinds.extend(events.try_iter());
         kinds.contains(&EventKind::Taken)
     });
     drop((sender, receiver));
     poll_until(&pool, "the end", || {
-        kinds.extend(heard.try_iter());
+        kinds.extend(events.try_iter());
         kinds.contains(&EventKind::Gone)
     });
     drop(sized);

@@ -40,14 +40,14 @@ fn answers(sized: &SizedSocket) -> bool {
 
 #[test]
 fn garbage_is_rejected_as_an_invitation() {
-    let (near, _far) = pair();
-    let (_, invitation) = BothEnds::invite(&near).unwrap();
+    let (client, _server) = pair();
+    let (_, invitation) = BothEnds::invite(&client).unwrap();
     for cut in 0..invitation.len() {
         let error = BothEnds::join(&invitation[..cut]).unwrap_err();
         assert_eq!(error, InvitationError::Damaged);
     }
-    let said = BothEnds::join(b"HTTP/1.1 200 OK").unwrap_err().to_string();
-    assert!(said.starts_with("expected an invitation of 24 bytes"), "{said}");
+    let message = BothEnds::join(b"HTTP/1.1 200 OK").unwrap_err().to_string();
+    assert!(message.starts_with("expected an invitation of 24 bytes"), "{message}");
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn an_invitation_needs_a_connected_socket_and_serves_only_one() {
     let unconnected =
         socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     assert!(matches!(BothEnds::invite(&unconnected), Err(AttachError::NotConnected)));
-    let ((near, _far), (other, _)) = (pair(), pair());
+    let ((client, _server), (other, _)) = (pair(), pair());
     let pool = Pool::new().unwrap();
-    let both_ends = BothEnds::invite(&near).unwrap().0;
-    let sized = pool.attach(&near, with(both_ends.clone())).unwrap();
+    let both_ends = BothEnds::invite(&client).unwrap().0;
+    let sized = pool.attach(&client, with(both_ends.clone())).unwrap();
     let again = pool.attach(&other, with(both_ends));
     assert!(matches!(again, Err(AttachError::UsedInvitation)));
     assert!(sized.report().is_ok() && pool.sockets() == 1);
@@ -67,11 +67,13 @@ fn an_invitation_needs_a_connected_socket_and_serves_only_one() {
 #[test]
 fn both_ends_exchange_probes_whichever_end_sends() {
     for inviter_sends in [true, false] {
-        let (mut near, mut far) = pair_with_segments(1460);
-        let (host, invitation) = BothEnds::invite(&near).unwrap();
-        let host = SizedSocket::attach(&near, with(host)).unwrap();
-        let guest = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
-        let (from, to) = if inviter_sends { (&mut near, &mut far) } else { (&mut far, &mut near) };
+        let (mut client, mut server) = pair_with_segments(1460);
+        let (host, invitation) = BothEnds::invite(&client).unwrap();
+        let host = SizedSocket::attach(&client, with(host)).unwrap();
+        let guest =
+            SizedSocket::attach(&server, with(BothEnds::join(&invitation).unwrap())).unwrap();
+        let (from, to) =
+            if inviter_sends { (&mut client, &mut server) } else { (&mut server, &mut client) };
         carry_until("an answer", from, to, || answers(&host) && answers(&guest));
         let receiver = if inviter_sends { &guest } else { &host };
         // Probes measure the RTT without the kernel's clock tick. On loopback it is too short for a limit to
@@ -84,11 +86,11 @@ fn both_ends_exchange_probes_whichever_end_sends() {
 
 #[test]
 fn a_host_whose_peer_does_not_join_falls_back_to_one_end() {
-    let (mut near, mut far) = pair_with_segments(1460);
-    let (both_ends, _) = BothEnds::invite(&far).unwrap();
-    let sized = SizedSocket::attach(&far, with(both_ends)).unwrap();
+    let (mut client, mut server) = pair_with_segments(1460);
+    let (both_ends, _) = BothEnds::invite(&server).unwrap();
+    let sized = SizedSocket::attach(&server, with(both_ends)).unwrap();
     let began = now();
-    carry_until("a fall back", &mut near, &mut far, || {
+    carry_until("a fall back", &mut client, &mut server, || {
         let report = sized.report().unwrap();
         assert!(!report.both_ends);
         // `sobas` waits for its peer; `sobas:live` does not.
@@ -99,11 +101,11 @@ fn a_host_whose_peer_does_not_join_falls_back_to_one_end() {
 
 #[test]
 fn a_guest_without_its_host_falls_back_to_one_end() {
-    let (mut near, mut far) = pair_with_segments(1460);
-    let (host, invitation) = BothEnds::invite(&near).unwrap();
+    let (mut client, mut server) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&client).unwrap();
     drop(host);
-    let sized = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
-    carry_until("a fall back", &mut near, &mut far, || {
+    let sized = SizedSocket::attach(&server, with(BothEnds::join(&invitation).unwrap())).unwrap();
+    carry_until("a fall back", &mut client, &mut server, || {
         sized.report().unwrap().phase == SizingPhase::Open
     });
     assert!(!answers(&sized));
@@ -111,19 +113,19 @@ fn a_guest_without_its_host_falls_back_to_one_end() {
 
 #[test]
 fn a_peer_that_detaches_or_dies_does_no_harm() {
-    let (mut near, mut far) = pair_with_segments(1460);
-    let (host, invitation) = BothEnds::invite(&near).unwrap();
-    let host = SizedSocket::attach(&near, with(host)).unwrap();
-    let guest = SizedSocket::attach(&far, with(BothEnds::join(&invitation).unwrap())).unwrap();
-    carry_until("an answer", &mut near, &mut far, || answers(&guest));
+    let (mut client, mut server) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&client).unwrap();
+    let host = SizedSocket::attach(&client, with(host)).unwrap();
+    let guest = SizedSocket::attach(&server, with(BothEnds::join(&invitation).unwrap())).unwrap();
+    carry_until("an answer", &mut client, &mut server, || answers(&guest));
     // The library detaches, but the connection stays.
     host.detach().unwrap();
     let until = now() + Duration::from_secs(2);
-    carry_until("two seconds", &mut near, &mut far, || now() > until);
+    carry_until("two seconds", &mut client, &mut server, || now() > until);
     assert!(guest.report().unwrap().received > Bytes::new(100_000));
     // As if the program were killed.
-    socket2::SockRef::from(&near).set_linger(Some(std::time::Duration::ZERO)).unwrap();
-    drop(near);
+    socket2::SockRef::from(&client).set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    drop(client);
     wait_until("the end", || guest.report() == Err(SocketError::Closed));
 }
 
@@ -157,12 +159,12 @@ impl KeyHolder {
 
 #[test]
 fn a_key_holder_at_another_address_gets_no_answer() {
-    let (mut near, mut far) = pair_with_segments(1460);
-    let (host, invitation) = BothEnds::invite(&near).unwrap();
-    let sized = SizedSocket::attach(&near, with(host)).unwrap();
-    let thief = KeyHolder::at("127.0.0.2", &invitation, near.local_addr().unwrap());
+    let (mut client, mut server) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&client).unwrap();
+    let sized = SizedSocket::attach(&client, with(host)).unwrap();
+    let thief = KeyHolder::at("127.0.0.2", &invitation, client.local_addr().unwrap());
     let (mut sequence, until) = (0, now() + Duration::from_secs(1));
-    carry_until("a second", &mut near, &mut far, || {
+    carry_until("a second", &mut client, &mut server, || {
         sequence += 1;
         thief.send(&ProbePacket::Punch { sequence });
         thief.send(&ProbePacket::Probe { sequence });
@@ -175,12 +177,12 @@ fn a_key_holder_at_another_address_gets_no_answer() {
 
 #[test]
 fn a_hostile_receiver_gets_trains_only_within_the_budget() {
-    let (mut near, mut far) = pair_with_segments(1460);
-    let (host, invitation) = BothEnds::invite(&near).unwrap();
-    let sized = SizedSocket::attach(&near, with(host)).unwrap();
-    let hostile = KeyHolder::at("127.0.0.1", &invitation, near.local_addr().unwrap());
+    let (mut client, mut server) = pair_with_segments(1460);
+    let (host, invitation) = BothEnds::invite(&client).unwrap();
+    let sized = SizedSocket::attach(&client, with(host)).unwrap();
+    let hostile = KeyHolder::at("127.0.0.1", &invitation, client.local_addr().unwrap());
     let (mut sequence, mut got, until) = (0, 0, now() + Duration::from_secs(3));
-    carry_until("three seconds", &mut near, &mut far, || {
+    carry_until("three seconds", &mut client, &mut server, || {
         for _ in 0..4 {
             sequence += 1;
             hostile.send(&ProbePacket::TrainRequest {

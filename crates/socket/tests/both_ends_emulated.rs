@@ -112,13 +112,13 @@ fn run(path: &PathSpec, peer: &str) -> Result<Outcome, Box<dyn Error>> {
     let mut command = Command::new("sh");
     command.args(["-c", "exec \"$0\" receive \"$SWEETSPOT_FAR:9000\" \"$1\""]).arg(&this).arg(peer);
     let mut receiver = emulation.near().spawn(command.stdout(Stdio::piped()))?;
-    let mut said = String::new();
-    receiver.stdout.take().expect("a pipe").read_to_string(&mut said)?;
+    let mut printed = String::new();
+    receiver.stdout.take().expect("a pipe").read_to_string(&mut printed)?;
     receiver.wait()?;
     let _ = sender.kill();
     sender.wait()?;
     emulation.finish()?;
-    Ok(Outcome::parse(&said))
+    Ok(Outcome::parse(&printed))
 }
 
 /// Invites each client, and sends.

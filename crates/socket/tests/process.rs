@@ -20,7 +20,7 @@ fn threads() -> Vec<PathBuf> {
 #[test]
 fn one_thread_serves_hundreds_of_sockets() {
     let pairs: Vec<_> = (0..400).map(|_| pair()).collect();
-    let attach = |(near, _): &(_, _)| SizedSocket::attach(near, Options::default()).unwrap();
+    let attach = |(client, _): &(_, _)| SizedSocket::attach(client, Options::default()).unwrap();
     let sized: Vec<_> = pairs.iter().map(attach).collect();
     assert_eq!(threads().len(), 1);
     let is_seen = |sized: &SizedSocket| sized.report().unwrap().rtt.is_some();
@@ -29,8 +29,8 @@ fn one_thread_serves_hundreds_of_sockets() {
 
 #[test]
 fn the_library_thread_blocks_signals() {
-    let (near, _far) = pair();
-    let _sized = SizedSocket::attach(&near, Options::default()).unwrap();
+    let (client, _server) = pair();
+    let _sized = SizedSocket::attach(&client, Options::default()).unwrap();
     let status = std::fs::read_to_string(threads()[0].join("status")).unwrap();
     let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
     let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();

@@ -40,7 +40,7 @@ fn is_active(sized: &SizedSocket) -> bool {
 fn one_poll_detects_new_data_on_every_active_socket_among_hundreds() {
     let pool = Pool::new().unwrap();
     let mut pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
-    let sized: Vec<_> = pairs.iter().map(|(_, near)| attach(&pool, near)).collect();
+    let sized: Vec<_> = pairs.iter().map(|(_, client)| attach(&pool, client)).collect();
     grow_old(&pool);
     assert!(!sized.iter().any(is_active));
     let active = || (0..SOCKETS).step_by(SOCKETS / ACTIVE);
@@ -66,11 +66,12 @@ fn one_poll_detects_new_data_on_every_active_socket_among_hundreds() {
 fn an_upload_that_fills_its_buffer_is_detected() {
     let pool = Pool::new().unwrap();
     let pairs: Vec<_> = (0..SOCKETS).map(|_| pair()).collect();
-    let sized: Vec<_> = pairs.iter().map(|(near, _)| attach(&pool, near)).collect();
+    let sized: Vec<_> = pairs.iter().map(|(client, _)| attach(&pool, client)).collect();
     grow_old(&pool);
-    let (mut near, mut far) = (pairs[SOCKETS - 1].0.try_clone().unwrap(), &pairs[SOCKETS - 1].1);
-    let upload = std::thread::spawn(move || near.write_all(&vec![1; 30_000_000]).unwrap());
-    far.read_exact(&mut vec![0; 30_000_000]).unwrap();
+    let (mut client, mut server) =
+        (pairs[SOCKETS - 1].0.try_clone().unwrap(), &pairs[SOCKETS - 1].1);
+    let upload = std::thread::spawn(move || client.write_all(&vec![1; 30_000_000]).unwrap());
+    server.read_exact(&mut vec![0; 30_000_000]).unwrap();
     upload.join().unwrap();
     pause();
     pool.poll(now());
@@ -81,7 +82,7 @@ fn an_upload_that_fills_its_buffer_is_detected() {
 fn a_closed_socket_with_a_duplicate_is_gone_and_hides_no_other() {
     let pool = Pool::new().unwrap();
     let (mut peer, first) = pair();
-    let gone = attach(&pool, &first);
+    let closed = attach(&pool, &first);
     // As if a child of fork(2) had it open after its parent closed it: the kernel keeps reporting it.
     let copy = first.try_clone().unwrap();
     drop(first);
@@ -93,7 +94,7 @@ fn a_closed_socket_with_a_duplicate_is_gone_and_hides_no_other() {
         pool.poll(now());
         pause();
     }
-    assert!(gone.report().is_err());
+    assert!(closed.report().is_err());
     other_peer.write_all(&[1; 1000]).unwrap();
     pause();
     pool.poll(now());

@@ -219,27 +219,27 @@ mod tests {
             values in proptest::collection::vec(10_000u64..10_000_000_000, 1..200),
             cut in 0usize..200,
         ) {
-            let (mut whole, mut parts) = (Histogram::<7>::default(), [(); 2].map(|()| Histogram::<7>::default()));
+            let (mut combined, mut parts) = (Histogram::<7>::default(), [(); 2].map(|()| Histogram::<7>::default()));
             for (i, value) in values.iter().enumerate() {
-                whole.add(*value, 1);
+                combined.add(*value, 1);
                 parts[usize::from(i < cut)].add(*value, 1);
             }
             let [mut joined, rest] = parts;
             joined.extend(&rest);
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            prop_assert_eq!(whole.min(), Some(sorted[0]));
+            prop_assert_eq!(combined.min(), Some(sorted[0]));
             for share in [0.0, 0.5, 0.9, 0.99, 1.0] {
-                let (expected, found) = (nearest_rank(&sorted, share), whole.quantile(share).unwrap());
+                let (expected, found) = (nearest_rank(&sorted, share), combined.quantile(share).unwrap());
                 prop_assert!(found.abs_diff(expected) as f64 <= 0.004 * expected as f64);
-                let bin = whole.quantile_bin(share).unwrap();
+                let bin = combined.quantile_bin(share).unwrap();
                 prop_assert!((bin.min..=bin.largest).contains(&expected));
                 prop_assert_eq!(joined.quantile(share), Some(found));
             }
-            prop_assert_eq!(joined.mean(), whole.mean());
+            prop_assert_eq!(joined.mean(), combined.mean());
             let at_most = sorted.iter().filter(|value| **value <= sorted[0]).count() as u64;
-            prop_assert!(whole.at_most(sorted[0]) >= at_most);
-            prop_assert_eq!(whole.at_most(u64::MAX), sorted.len() as u64);
+            prop_assert!(combined.at_most(sorted[0]) >= at_most);
+            prop_assert_eq!(combined.at_most(u64::MAX), sorted.len() as u64);
         }
     }
 }

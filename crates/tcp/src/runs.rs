@@ -43,8 +43,8 @@ impl Runs {
     /// Removes all numbers below `number` and returns how many there were.
     pub(crate) fn remove_below(&mut self, number: u64) -> u64 {
         let mut removed = 0;
-        let gone = self.runs.partition_point(|run| run.end <= number);
-        for run in self.runs.drain(..gone) {
+        let below = self.runs.partition_point(|run| run.end <= number);
+        for run in self.runs.drain(..below) {
             removed += run.len();
         }
         if let Some(first) = self.runs.first_mut()
@@ -136,9 +136,9 @@ mod tests {
             let (mut runs, mut oracle) = (Runs::default(), BTreeSet::new());
             for (start, len, remove) in steps {
                 if remove {
-                    let gone = oracle.iter().filter(|n| **n < start).count() as u64;
+                    let below = oracle.iter().filter(|n| **n < start).count() as u64;
                     oracle.retain(|n| *n >= start);
-                    prop_assert_eq!(runs.remove_below(start), gone);
+                    prop_assert_eq!(runs.remove_below(start), below);
                 } else {
                     let new = (start..start + len).filter(|n| oracle.insert(*n)).count() as u64;
                     prop_assert_eq!(runs.insert(Run { start, end: start + len }), new);

@@ -116,14 +116,14 @@ impl Scoreboard {
         };
         let missing = highest - una - self.sacked.count();
         let lost = missing_below(self.lost_to);
-        let sent_again = missing_below(self.retransmitted_to);
-        missing - lost + sent_again - self.lost_again.len() as u64
+        let retransmitted = missing_below(self.retransmitted_to);
+        missing - lost + retransmitted - self.lost_again.len() as u64
     }
 
     /// awnd of FACK: snd.nxt - snd.fack + retran_data (Mathis and Mahdavi 1996, section 2.1).
     pub(crate) fn forward_pipe(&self, una: u64, highest: u64) -> u64 {
-        let sent_again = self.retransmitted_to.clamp(una, highest);
-        let repaired = sent_again - una - self.sacked.count_below(sent_again);
+        let retransmitted = self.retransmitted_to.clamp(una, highest);
+        let repaired = retransmitted - una - self.sacked.count_below(retransmitted);
         highest - self.sacked.end().clamp(una, highest) + repaired
     }
 

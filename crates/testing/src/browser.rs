@@ -13,7 +13,7 @@ pub struct Browser {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    asked: u64,
+    last_id: u64,
     session: Option<String>,
     /// Errors that the page reported.
     pub errors: Vec<String>,
@@ -48,7 +48,7 @@ impl Browser {
             child,
             to,
             from,
-            asked: 0,
+            last_id: 0,
             session: None,
             errors: Vec::new(),
             _profile: profile,
@@ -65,8 +65,8 @@ impl Browser {
 
     /// Sends one command and returns its result.
     pub fn call(&mut self, method: &str, parameters: Value) -> Result<Value> {
-        self.asked += 1;
-        let mut message = json!({ "id": self.asked, "method": method, "params": parameters });
+        self.last_id += 1;
+        let mut message = json!({ "id": self.last_id, "method": method, "params": parameters });
         if let Some(session) = &self.session {
             message["sessionId"] = json!(session);
         }
@@ -83,7 +83,7 @@ impl Browser {
             if let Some("Runtime.exceptionThrown" | "Log.entryAdded") = message["method"].as_str() {
                 self.errors.push(message["params"].to_string());
             }
-            if message["id"] == json!(self.asked) {
+            if message["id"] == json!(self.last_id) {
                 return match message.get("error") {
                     Some(error) => Err(format!("{method}: {error}").into()),
                     None => Ok(message["result"].clone()),
@@ -94,8 +94,9 @@ impl Browser {
 
     /// The value of an expression in the page, once it exists.
     pub fn value(&mut self, expression: &str) -> Result<Value> {
-        let ask = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
-        let answered = self.call("Runtime.evaluate", ask)?;
+        let query =
+            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let answered = self.call("Runtime.evaluate", query)?;
         match answered.get("exceptionDetails") {
             Some(details) => Err(format!("{expression}: {details}").into()),
             None => Ok(answered["result"]["value"].clone()),
@@ -154,8 +155,8 @@ impl Browser {
     /// Chooses a file in the page's file field `selector`, as its user would.
     pub fn choose_file(&mut self, selector: &str, path: &Path) -> Result<()> {
         let document = self.call("DOM.getDocument", json!({}))?;
-        let ask = json!({ "nodeId": document["root"]["nodeId"], "selector": selector });
-        let field = self.call("DOM.querySelector", ask)?;
+        let query = json!({ "nodeId": document["root"]["nodeId"], "selector": selector });
+        let field = self.call("DOM.querySelector", query)?;
         let chosen = json!({ "nodeId": field["nodeId"], "files": [path] });
         self.call("DOM.setFileInputFiles", chosen).map(|_| ())
     }

@@ -93,7 +93,7 @@ pub fn is_ignored(number: i32) -> bool {
 
 /// Whether the process has a handler for the signal `number`, waits for it or blocks it (`proc_pid_status(5)`), so that the
 /// signal does not simply end it.
-pub fn takes(pid: u32, number: i32) -> bool {
+pub fn handles_signal(pid: u32, number: i32) -> bool {
     let read = |file| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     // The mask does not include signals that sigtimedwait(2) waits for.
     if read("wchan").starts_with("do_sigtimedwait") {

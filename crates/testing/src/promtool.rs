@@ -18,6 +18,6 @@ pub fn accepts(arguments: &[&str], input: &str) {
     // promtool may exit before it has read everything.
     let _ = child.stdin.take().expect("it is piped").write_all(input.as_bytes());
     let output = child.wait_with_output().expect("waiting for promtool");
-    let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    assert!(output.status.success(), "promtool {arguments:?}: {said}{failed}\nof:\n{input}");
+    let [out, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(output.status.success(), "promtool {arguments:?}: {out}{errors}\nof:\n{input}");
 }

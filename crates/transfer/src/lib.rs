@@ -75,7 +75,7 @@ pub use ends::measure::{Measured, TcpFacts, measure, measure_one_sided};
 pub use ends::server::Server;
 pub use error::for_peer::NO_PARENT;
 pub use error::{ClientsFileError, Result, TransferError};
-pub use files::incoming::{Asked, Delete, NamedThings, Nameless};
+pub use files::incoming::{Delete, NamedThings, Nameless, RequestedSources};
 pub use files::source::Sources;
 pub use files::target::Target;
 pub use observer::{

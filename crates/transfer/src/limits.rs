@@ -215,10 +215,10 @@ mod tests {
     fn admitted_connections_never_exhaust_the_servers_descriptors() {
         for descriptors in [256, 1024, 4096, 65_536, 1 << 30] {
             let Capacity { unauthenticated, sessions, connections, .. } = Capacity::of(descriptors);
-            let taken = CONNECTION_DESCRIPTORS * (unauthenticated + connections)
+            let committed = CONNECTION_DESCRIPTORS * (unauthenticated + connections)
                 + SESSION_DESCRIPTORS * sessions;
-            let left = descriptors as usize - taken.min(descriptors as usize);
-            assert!(left >= RESERVED_DESCRIPTORS / 2, "{descriptors}: {taken} are taken");
+            let left = descriptors as usize - committed.min(descriptors as usize);
+            assert!(left >= RESERVED_DESCRIPTORS / 2, "{descriptors}: {committed} are taken");
         }
         // (1024 - 64) / 2 / 128 sessions, and 960 / 4 / 2 connections of either kind.
         let small = Capacity {

@@ -8,7 +8,7 @@ use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, TicketHost};
 use sweetspot_sizing::{KnownPath, Sizing};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use crate::files::incoming::{Asked, Delete};
+use crate::files::incoming::{Delete, RequestedSources};
 use crate::files::source::Sources;
 use crate::files::target::Target;
 use crate::limits::MAX_EARLY_CONTENT;
@@ -78,7 +78,7 @@ pub struct ReceiveOptions {
     /// Where to put the files.
     pub target: Target,
     /// The requested sources: everything else is rejected.
-    pub asked: Asked,
+    pub requested: RequestedSources,
     /// Whether to replace existing files.
     pub overwrite: bool,
     /// Whether existing files that must not be replaced count as unchanged, whatever their content.
@@ -117,7 +117,7 @@ impl ReceiveOptions {
     pub fn at(target: Target) -> ReceiveOptions {
         ReceiveOptions {
             target,
-            asked: Asked::Anything,
+            requested: RequestedSources::Anything,
             overwrite: false,
             leave_existing: false,
             attributes: false,
@@ -138,7 +138,7 @@ impl ReceiveOptions {
 
     /// Bytes of content accepted before the answer: none in a dry run.
     pub(crate) fn early_bytes(&self) -> u32 {
-        if self.asked.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
+        if self.requested.is_dry_run() { 0 } else { MAX_EARLY_CONTENT }
     }
 }
 

@@ -14,7 +14,7 @@ fn a_transfer_uses_the_connection_that_its_listener_answered() {
     let error = thread::scope(|scope| {
         scope.spawn(|| {
             let (mut raw, _) = listener.welcome();
-            raw.say(&Message::Failed { reason: "over the first connection".into() });
+            raw.send_message(&Message::Failed { reason: "over the first connection".into() });
         });
         let contact = first_reachable(&[listener.ticket()], Duration::from_secs(5)).unwrap();
         let options = ReceiveOptions {

@@ -11,15 +11,15 @@ use crate::TuneError;
 use crate::guard::Leases;
 use crate::handle::{Handle, Sampled};
 use crate::lease::AppliedLimit;
-use crate::sample::Seen;
+use crate::sample::KernelReport;
 
 /// The reason given when a connection gets another congestion control.
-const NAMED: &str = "the policy names it";
+const NAMED_BY_POLICY: &str = "the policy names it";
 
 /// A watched connection, and the changes made to it.
 pub struct TunedConnection {
     pub handle: Handle,
-    pub who: ConnectionOwner,
+    pub connection_owner: ConnectionOwner,
     /// Whether its first limit was reported (event `taken`).
     pub claimed: bool,
     /// Whether its window was ever limited.
@@ -44,13 +44,17 @@ pub struct TunedConnection {
 
 impl TunedConnection {
     /// A connection on which nothing was changed yet, with its first sample.
-    pub fn new(handle: Handle, who: ConnectionOwner, seen: &Seen) -> TunedConnection {
+    pub fn new(
+        handle: Handle,
+        connection_owner: ConnectionOwner,
+        seen: &KernelReport,
+    ) -> TunedConnection {
         // With so few data received, the kernel has not grown the receive buffer yet.
         let is_young = seen.sample.received < BULK_BYTES;
         TunedConnection {
             own_clamp: handle.own_clamp(is_young, seen.advertised_mss),
             handle,
-            who,
+            connection_owner,
             claimed: false,
             limited: false,
             has_other_tuner: false,
@@ -76,7 +80,7 @@ impl TunedConnection {
     }
 
     /// Notes a sample.
-    pub fn note(&mut self, seen: &Seen) {
+    pub fn note(&mut self, seen: &KernelReport) {
         self.advertised = seen.sample.advertised;
         self.moved = (seen.sample.received, seen.delivered);
     }
@@ -201,7 +205,8 @@ impl TunedConnection {
         if dry_run {
             let offered = sysctl::available_congestion_controls().unwrap_or_default();
             let is_offered = offered.contains(&to.to_string());
-            return is_offered.then(|| self.upload_event(TuneEventKind::Switched, NAMED, change));
+            return is_offered
+                .then(|| self.upload_event(TuneEventKind::Switched, NAMED_BY_POLICY, change));
         }
         if let Err(why) = self.handle.choose_congestion(Some(to)) {
             return Some(self.upload_event(TuneEventKind::Refused, &why.to_string(), change));
@@ -219,7 +224,7 @@ impl TunedConnection {
         let change = AppliedChange::Congestion { to: *to };
         let (kind, why) = match now {
             Congestion::OfHost => return None,
-            Congestion::Chosen => (TuneEventKind::Switched, NAMED),
+            Congestion::Chosen => (TuneEventKind::Switched, NAMED_BY_POLICY),
             Congestion::Refused => (TuneEventKind::Refused, "this kernel does not offer it"),
             Congestion::OfProgram => (TuneEventKind::Refused, "the program has chosen one itself"),
         };
@@ -236,30 +241,38 @@ impl TunedConnection {
         rtt: (Duration, Option<Duration>),
     ) -> TuneEvent {
         let wall_s = clock::wall().as_nanos() as f64 / 1e9;
-        TuneEvent { wall_s, who: self.who.clone(), kind, why: why.to_owned(), change, rate, rtt }
+        TuneEvent {
+            wall_s,
+            connection_owner: self.connection_owner.clone(),
+            kind,
+            why: why.to_owned(),
+            change,
+            rate,
+            rtt,
+        }
     }
 
     /// Handles a sample of an upload and applies the resulting pacing rate. Returns the events to report.
     pub fn handle_upload(
         &mut self,
-        seen: &Seen,
+        seen: &KernelReport,
         leases: &mut Leases,
         dry_run: bool,
     ) -> Vec<TuneEvent> {
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         self.upload_seen = (seen.delivery_rate, seen.rtt, seen.sample.minimum_rtt);
-        told.extend(self.handle_congestion(seen.congestion));
+        events.extend(self.handle_congestion(seen.congestion));
         if let Some(advice) = self.buffer.handle_sample(seen.at, &seen.buffer) {
             let change = AppliedChange::Pace { from: None, to: None, kernel: None };
-            told.push(self.upload_event(TuneEventKind::Advised, &advice, change));
+            events.push(self.upload_event(TuneEventKind::Advised, &advice, change));
         }
         if !self.leave_upload
             && let Some(step) =
                 self.upload.handle_sample(seen.at, seen.delivered, seen.rtt, &seen.report)
         {
-            told.extend(self.apply_step(&step, leases, dry_run));
+            events.extend(self.apply_step(&step, leases, dry_run));
         }
-        told
+        events
     }
 
     /// The latest delivery rate and RTT of the upload.
@@ -335,10 +348,10 @@ mod tests {
             LiveSocket::name(&process, stream.as_raw_fd(), inode(&stream).unwrap(), None).unwrap();
         let (local, remote) = (stream.local_addr().unwrap(), stream.peer_addr().unwrap());
         let (pid, cookie, program) = (std::process::id(), socket.cookie(), "test".to_owned());
-        let who = ConnectionOwner { pid, program, local, remote, cookie, rule: None };
+        let connection_owner = ConnectionOwner { pid, program, local, remote, cookie, rule: None };
         // A record of zeros: the kernel has measured nothing.
-        let seen = Seen::of_record(&record(1, 0));
-        (TunedConnection::new(Handle::Borrowed(socket, 0), who, &seen), stream)
+        let seen = KernelReport::of_record(&record(1, 0));
+        (TunedConnection::new(Handle::Borrowed(socket, 0), connection_owner, &seen), stream)
     }
 
     #[test]
@@ -369,7 +382,7 @@ mod tests {
         assert!(matches!(change(&connection), AppliedChange::Window { .. }));
         let (window, minimum_rtt) = (Bytes::new(500_000), Duration::from_millis(40));
         connection.resume_upload(now, SavedWindow { window, minimum_rtt });
-        let report = Seen::of_record(&record(1, 0)).report;
+        let report = KernelReport::of_record(&record(1, 0)).report;
         let delivered = Bytes::new(14_600);
         connection.upload.handle_sample(now, delivered, Some(minimum_rtt), &report);
         // 500 kB in 40 ms.

@@ -66,7 +66,7 @@ mod tests {
         free
     }
 
-    fn ask(at: SocketAddr, request: &str) -> String {
+    fn query(at: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(at).unwrap();
         // In two pieces: a request is complete with its last byte.
         let (first, rest) = request.split_at(request.len() / 2);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn the_exporter_serves_the_published_metrics() {
         let at = served("watched 7\n");
-        let answer = ask(at, &get(&at.to_string()));
+        let answer = query(at, &get(&at.to_string()));
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
         assert!(answer.ends_with("\r\n\r\nwatched 7\n"));
     }
@@ -101,7 +101,7 @@ mod tests {
             ("\x16\x03\x01\x02\r\n\r\n".to_owned(), "400"),
             (get("localhost"), "200"),
         ] {
-            let answer = ask(at, &request);
+            let answer = query(at, &request);
             assert_eq!(answer.split(' ').nth(1), Some(code), "{request:?}: {answer}");
             assert_eq!(answer.contains("secret"), code == "200", "{request:?}: {answer}");
         }
@@ -114,16 +114,16 @@ mod tests {
             (0..count).map(|_| TcpStream::connect(at).unwrap()).collect()
         };
         let silent = connect(30);
-        assert!(ask(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
+        assert!(query(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
         // Their connections are still open, so they could still send a request.
         for each in &silent {
             each.set_nonblocking(true).unwrap();
-            let heard = (&mut &*each).read(&mut [0]).map_err(|error| error.kind());
-            assert_eq!(heard, Err(ErrorKind::WouldBlock));
+            let response = (&mut &*each).read(&mut [0]).map_err(|error| error.kind());
+            assert_eq!(response, Err(ErrorKind::WouldBlock));
         }
         // More connections than the server keeps waiting. It drops the oldest, but the client ends stay connected.
         let crowd = connect(200);
-        assert!(ask(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
+        assert!(query(at, &get("localhost")).ends_with("\r\n\r\nwatched 0\n"));
         drop((silent, crowd));
     }
 }

@@ -35,13 +35,13 @@ impl Leases {
     /// Tells the guardian that there is nothing left to undo on this connection.
     pub fn release(&mut self, cookie: u64) -> io::Result<()> {
         let line = format!("- {cookie}\n");
-        let told = self.guardian_pipe.write_all(line.as_bytes());
+        let written = self.guardian_pipe.write_all(line.as_bytes());
         self.record.release(cookie, &line);
-        told
+        written
     }
 
     /// Whether the guardian is gone: then nobody would lift a limit if this process were killed.
-    pub fn are_worthless(&self) -> bool {
+    pub fn are_unguarded(&self) -> bool {
         self.guardian_pipe.is_cut()
     }
 }

@@ -11,7 +11,7 @@ use crate::guard::Leases;
 use crate::kernel::{KernelConnection, Latest};
 use crate::lease::AppliedLimit;
 use crate::leftovers::is_recorded;
-use crate::sample::{self, Seen};
+use crate::sample::{self, KernelReport};
 
 /// The mechanism that samples and limits a connection.
 #[derive(Debug, Clone)]
@@ -25,11 +25,11 @@ pub enum Handle {
 /// The result of a sample.
 pub enum Sampled {
     /// The kernel's reports since the last sample, oldest first.
-    Seen(Vec<Seen>),
+    KernelReport(Vec<KernelReport>),
     /// No new report, or the socket cannot be reached at the moment.
     Nothing,
     /// The connection is over.
-    Over,
+    Closed,
 }
 
 impl Handle {
@@ -61,17 +61,17 @@ impl Handle {
     pub fn sample(&self, limit: Option<Bytes>, touched: bool, own: &mut OwnClamp) -> Sampled {
         match self {
             Handle::Borrowed(socket, _) => match sample::sample(socket, limit, touched, own) {
-                Ok(Ok(seen)) => Sampled::Seen(vec![seen]),
+                Ok(Ok(seen)) => Sampled::KernelReport(vec![seen]),
                 // It still has limits to undo.
                 Err(error) if touched && !error.is_over() => Sampled::Nothing,
-                _ => Sampled::Over,
+                _ => Sampled::Closed,
             },
-            Handle::InKernel(connection) => match connection.take_news(clock::now()) {
-                Latest::News(records) => {
-                    Sampled::Seen(records.iter().map(Seen::of_record).collect())
+            Handle::InKernel(connection) => match connection.take_new_records(clock::now()) {
+                Latest::Records(records) => {
+                    Sampled::KernelReport(records.iter().map(KernelReport::of_record).collect())
                 }
                 Latest::Nothing => Sampled::Nothing,
-                Latest::Over => Sampled::Over,
+                Latest::Closed => Sampled::Closed,
             },
         }
     }
@@ -81,7 +81,7 @@ impl Handle {
         match self {
             Handle::Borrowed(socket, started) => leases.take(socket, *started, applied),
             // One lease of the BPF programs covers all connections.
-            Handle::InKernel(_) if leases.are_worthless() => Err(io::ErrorKind::BrokenPipe.into()),
+            Handle::InKernel(_) if leases.are_unguarded() => Err(io::ErrorKind::BrokenPipe.into()),
             Handle::InKernel(_) => Ok(()),
         }
     }
@@ -91,7 +91,7 @@ impl Handle {
     pub fn limit(&self, to: Option<Bytes>, own: &mut OwnClamp) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
-                heard(sample::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
+                option_result(sample::limit(socket, to, own), "TCP_WINDOW_CLAMP").map(drop)
             }
             // The BPF program keeps the program's own clamp.
             Handle::InKernel(connection) => Ok(connection.limit(to)?),
@@ -102,7 +102,7 @@ impl Handle {
     pub fn pace(&self, to: Option<Rate>) -> Result<(), TuneError> {
         match self {
             Handle::Borrowed(socket, _) => {
-                heard(sample::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
+                option_result(sample::pace(socket, to), "SO_MAX_PACING_RATE").map(drop)
             }
             Handle::InKernel(connection) => Ok(connection.pace(to)?),
         }
@@ -167,7 +167,7 @@ impl Handle {
         match self {
             Handle::Borrowed(socket, _) => {
                 let read = socket.with(|fd| options::max_pacing_rate(fd));
-                heard(read, "SO_MAX_PACING_RATE").map(Option::flatten)
+                option_result(read, "SO_MAX_PACING_RATE").map(Option::flatten)
             }
             Handle::InKernel(connection) => {
                 Ok(connection.latest().and_then(|record| record.max_pacing_rate))
@@ -192,7 +192,7 @@ impl Handle {
 }
 
 /// The kernel's answer; `None` if the socket can no longer be borrowed.
-fn heard<T>(
+fn option_result<T>(
     answer: Result<io::Result<T>, BorrowError>,
     option: &'static str,
 ) -> Result<Option<T>, TuneError> {

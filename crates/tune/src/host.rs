@@ -13,7 +13,7 @@ use crate::scope::{Found, Scope, Selection, sockets_of};
 const TABLE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The search for a connection's process begins once it has moved this much: an initial window (RFC 6928).
-const MIN_MOVED: Bytes = Bytes::new(14_600);
+const MIN_TRANSFERRED: Bytes = Bytes::new(14_600);
 
 /// The connections of a whole host that a policy covers.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl HostScope {
                     true => info.bytes_received.max(info.bytes_acked),
                     false => info.bytes_received,
                 });
-                if connection.inode != 0 && moved >= MIN_MOVED {
+                if connection.inode != 0 && moved >= MIN_TRANSFERRED {
                     present.insert(connection.inode);
                 }
             })
@@ -75,19 +75,20 @@ impl Scope for HostScope {
             return Ok(Vec::new());
         }
         self.next_read = now + TABLE_INTERVAL;
-        let mut wanted = self.candidates()?;
-        self.known.extend(&wanted);
+        let mut unresolved = self.candidates()?;
+        self.known.extend(&unresolved);
         let (mut found, mut forbidden) = (Vec::new(), 0);
         let pids =
             processes::all().map_err(TuneError::at("cannot list processes (is /proc mounted?)"))?;
         for pid in pids {
-            if wanted.is_empty() {
+            if unresolved.is_empty() {
                 break;
             }
             match sockets_of(pid, &BTreeSet::new(), &mut BTreeSet::new()) {
                 Ok(sockets) => {
-                    let wanted = sockets.into_iter().filter(|f| wanted.remove(&f.descriptor.inode));
-                    found.extend(wanted.map(Found::Socket));
+                    let unresolved =
+                        sockets.into_iter().filter(|f| unresolved.remove(&f.descriptor.inode));
+                    found.extend(unresolved.map(Found::Socket));
                 }
                 Err(BorrowError::NotPermitted { .. }) => forbidden += 1,
                 // The process has ended, or this kernel cannot borrow sockets; naming a socket reports the latter.
@@ -95,7 +96,8 @@ impl Scope for HostScope {
             }
         }
         // A connection without a visible process most likely belongs to one of the forbidden processes.
-        if !wanted.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true) {
+        if !unresolved.is_empty() && forbidden > 0 && !std::mem::replace(&mut self.complained, true)
+        {
             refused.push(Untunable::Processes { processes: forbidden });
         }
         Ok(found)

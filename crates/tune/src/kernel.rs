@@ -42,44 +42,49 @@ pub struct KernelTable(Rc<RefCell<Table>>);
 #[derive(Debug)]
 struct Table {
     connections: Connections,
-    known: BTreeMap<u64, Known>,
+    known: BTreeMap<u64, TrackedConnection>,
     found: VecDeque<Record>,
 }
 
 /// The records of a connection.
 #[derive(Debug)]
-struct Known {
+struct TrackedConnection {
     /// The newest record that [`Known::take_news`] returned, or the first record.
-    looked_at: Record,
+    last_taken: Record,
     /// Records that [`Known::take_news`] has not returned yet, oldest first.
-    news: Vec<Record>,
+    new_records: Vec<Record>,
     /// When the last record arrived, or the connection was last queried.
-    heard: Time,
-    over: bool,
+    last_update: Time,
+    closed: bool,
 }
 
-impl Known {
+impl TrackedConnection {
     /// The state after the first record of a connection.
-    fn new(now: Time, first: Record) -> Known {
-        Known { looked_at: first.clone(), news: vec![first], heard: now, over: false }
+    fn new(now: Time, first: Record) -> TrackedConnection {
+        TrackedConnection {
+            last_taken: first.clone(),
+            new_records: vec![first],
+            last_update: now,
+            closed: false,
+        }
     }
 
     /// The latest record.
     fn latest(&self) -> &Record {
-        self.news.last().unwrap_or(&self.looked_at)
+        self.new_records.last().unwrap_or(&self.last_taken)
     }
 
     /// Takes the new records.
-    fn take_news(&mut self) -> Vec<Record> {
-        self.looked_at = self.latest().clone();
-        std::mem::take(&mut self.news)
+    fn take_new_records(&mut self) -> Vec<Record> {
+        self.last_taken = self.latest().clone();
+        std::mem::take(&mut self.new_records)
     }
 
     /// Adds a record. Ends and samples arrive through different channels: a sample may be read after a later end.
-    fn hear(&mut self, now: Time, record: Record) {
-        self.heard = now;
-        self.over |= record.kind == RecordKind::Over;
-        self.news.push(record);
+    fn handle_record(&mut self, now: Time, record: Record) {
+        self.last_update = now;
+        self.closed |= record.kind == RecordKind::Closed;
+        self.new_records.push(record);
     }
 }
 
@@ -157,7 +162,7 @@ impl Table {
                 self.found.push_back(record.clone());
             }
             let (kind, cookie) = (record.kind, record.cookie);
-            if !hear(&mut self.known, now, record) && kind == RecordKind::Over {
+            if !handle_record(&mut self.known, now, record) && kind == RecordKind::Closed {
                 // The tuner left this connection alone; the command for that is no longer needed.
                 self.connections.forget(cookie);
             }
@@ -167,11 +172,11 @@ impl Table {
 
 /// Adds a record to its connection. Returns whether the connection is known. Only its first record adds a connection: later
 /// ones may be read after it was left alone or forgotten.
-fn hear(known: &mut BTreeMap<u64, Known>, now: Time, record: Record) -> bool {
+fn handle_record(known: &mut BTreeMap<u64, TrackedConnection>, now: Time, record: Record) -> bool {
     match known.entry(record.cookie) {
-        Entry::Occupied(mut entry) => entry.get_mut().hear(now, record),
+        Entry::Occupied(mut entry) => entry.get_mut().handle_record(now, record),
         Entry::Vacant(entry) if record.kind == RecordKind::Bulk => {
-            entry.insert(Known::new(now, record));
+            entry.insert(TrackedConnection::new(now, record));
         }
         Entry::Vacant(_) => return false,
     }
@@ -190,11 +195,11 @@ pub struct KernelConnection {
 /// The latest state of a connection.
 pub enum Latest {
     /// The new records, oldest first.
-    News(Vec<Record>),
+    Records(Vec<Record>),
     /// No new record.
     Nothing,
     /// The connection is over.
-    Over,
+    Closed,
 }
 
 impl KernelConnection {
@@ -204,21 +209,21 @@ impl KernelConnection {
     }
 
     /// The records since the last call.
-    pub fn take_news(&self, now: Time) -> Latest {
+    pub fn take_new_records(&self, now: Time) -> Latest {
         let mut table = self.table.0.borrow_mut();
         let Table { connections, known, .. } = &mut *table;
-        let Some(known) = known.get_mut(&self.cookie) else { return Latest::Over };
-        if known.news.is_empty() && now.since(known.heard) >= SILENCE {
-            known.heard = now;
+        let Some(known) = known.get_mut(&self.cookie) else { return Latest::Closed };
+        if known.new_records.is_empty() && now.since(known.last_update) >= SILENCE {
+            known.last_update = now;
             // The report of its end may have been dropped for lack of space.
-            known.over = connections.is_over(self.cookie);
+            known.closed = connections.is_over(self.cookie);
         }
-        if known.over {
-            return Latest::Over;
+        if known.closed {
+            return Latest::Closed;
         }
-        match known.news.is_empty() {
+        match known.new_records.is_empty() {
             true => Latest::Nothing,
-            false => Latest::News(known.take_news()),
+            false => Latest::Records(known.take_new_records()),
         }
     }
 
@@ -277,7 +282,7 @@ impl KernelConnection {
     fn change(&self, to: impl FnOnce(Command) -> Command) -> Result<(), KernelError> {
         let mut table = self.table.0.borrow_mut();
         // A connection on a remembered path may have begun with its saved limit and pacing rate.
-        let latest = table.known.get(&self.cookie).map(Known::latest);
+        let latest = table.known.get(&self.cookie).map(TrackedConnection::latest);
         let (limit, pace) = latest.map_or((None, None), |latest| (latest.limit, latest.saved_pace));
         let (congestion, interval) = (None, FIRST_INTERVAL);
         let first = Command { limit, pace, congestion, interval, left: false };
@@ -300,22 +305,22 @@ pub(crate) mod tests {
 
     #[test]
     fn an_ended_connection_stays_ended_despite_a_late_sample() {
-        let mut known = Known::new(Time::ZERO, record(1, 1));
-        known.hear(Time::ZERO, record(2, 2));
-        assert!(!known.over);
-        known.hear(Time::ZERO, record(3, 4));
-        known.hear(Time::ZERO, record(2, 3));
-        assert!(known.over);
+        let mut known = TrackedConnection::new(Time::ZERO, record(1, 1));
+        known.handle_record(Time::ZERO, record(2, 2));
+        assert!(!known.closed);
+        known.handle_record(Time::ZERO, record(3, 4));
+        known.handle_record(Time::ZERO, record(2, 3));
+        assert!(known.closed);
     }
 
     #[test]
     fn a_sample_of_an_unknown_connection_is_ignored() {
         let mut known = BTreeMap::new();
-        assert!(hear(&mut known, Time::ZERO, record(1, 1)));
-        assert!(hear(&mut known, Time::ZERO, record(2, 2)));
+        assert!(handle_record(&mut known, Time::ZERO, record(1, 1)));
+        assert!(handle_record(&mut known, Time::ZERO, record(2, 2)));
         known.clear();
-        assert!(!hear(&mut known, Time::ZERO, record(2, 3)));
-        assert!(!hear(&mut known, Time::ZERO, record(3, 4)));
+        assert!(!handle_record(&mut known, Time::ZERO, record(2, 3)));
+        assert!(!handle_record(&mut known, Time::ZERO, record(3, 4)));
         assert!(known.is_empty());
     }
 }

@@ -130,7 +130,7 @@ pub fn is_recorded(inode: Option<u64>, cookie: u64) -> bool {
 fn records() -> impl Iterator<Item = File> {
     let places = fs::metadata("/proc/self").ok().map(|own| own.uid());
     let places = places.into_iter().flat_map(|user| {
-        let of_unit = (user == 0).then(|| PathBuf::from(OF_UNIT));
+        let of_unit = (user == 0).then(|| PathBuf::from(UNIT_DIRECTORY));
         own_place(user).into_iter().chain(of_unit)
     });
     let entries = places.filter_map(|it| fs::read_dir(it).ok()).flatten().flatten();
@@ -140,7 +140,7 @@ fn records() -> impl Iterator<Item = File> {
 }
 
 /// Where packaging/sweetspot-tune.service keeps its records.
-const OF_UNIT: &str = "/run/sweetspot-tune";
+const UNIT_DIRECTORY: &str = "/run/sweetspot-tune";
 
 fn names_record(entry: &fs::DirEntry) -> bool {
     entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
@@ -163,8 +163,9 @@ fn directory() -> Option<PathBuf> {
     let directory = own_place(user)?;
     // It may be there already.
     let _ = DirBuilder::new().mode(0o700).create(&directory);
-    let there = fs::metadata(&directory).ok()?;
-    (there.is_dir() && there.uid() == user && there.mode() & 0o022 == 0).then_some(directory)
+    let attributes = fs::metadata(&directory).ok()?;
+    (attributes.is_dir() && attributes.uid() == user && attributes.mode() & 0o022 == 0)
+        .then_some(directory)
 }
 
 #[cfg(test)]

@@ -126,11 +126,11 @@ mod tests {
     fn the_dashboard_and_alerts_use_only_exported_metrics() {
         let handed_out = TunerSnapshot::default().prometheus();
         let known = metrics_in(&handed_out);
-        for asks in [
+        for query in [
             include_str!("../../../packaging/grafana-dashboard.json"),
             include_str!("../../../packaging/alerts.yml"),
         ] {
-            let asked = ours(asks);
+            let asked = ours(query);
             assert!(asked.len() >= 5, "{asked:?}");
             for name in asked {
                 assert!(known.contains(&name), "{name} is in no metric of {known:?}");

@@ -13,7 +13,7 @@ use crate::connection::TunedConnection;
 use crate::guard::Leases;
 use crate::handle::Sampled;
 use crate::options::TunerOptions;
-use crate::sample::Seen;
+use crate::sample::KernelReport;
 
 /// Effects of a change are read after two RTTs plus this time.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
@@ -23,7 +23,7 @@ const MIN_ROUND: Duration = Duration::from_micros(1);
 
 /// Connections without a sample for this long count as stalled. Linux delays an ACK, and with it a sample, by at most 40 ms
 /// (RFC 9293, section 3.8.6.3, allows 500 ms).
-const STILL_TIME: Duration = Duration::from_millis(60);
+const MIN_SILENCE: Duration = Duration::from_millis(60);
 
 /// Samples per controller reading of an upload, if BPF programs take the samples: then the latest sample is almost as new as a
 /// direct reading.
@@ -35,7 +35,7 @@ pub struct TunedPath {
     pub connections: BTreeMap<u64, TunedConnection>,
     pub next_round: Time,
     /// The time of the last round.
-    heard: Time,
+    last_round: Time,
     /// The saved parameters of finished uploads on this path.
     upload_memory: Option<Option<SavedWindow>>,
     /// Events to report once their change has taken effect, each with that time.
@@ -46,7 +46,7 @@ pub struct TunedPath {
 
 impl TunedPath {
     /// A path without connections. `seen` is the first sample of its first connection.
-    pub fn new(now: Time, goal: Goal, seen: &Seen, max_window: Bytes) -> TunedPath {
+    pub fn new(now: Time, goal: Goal, seen: &KernelReport, max_window: Bytes) -> TunedPath {
         let config = receiver_config(seen.advertised_mss, max_window);
         TunedPath::again(now, PathGroup::new(goal.controller(&config), config.mss))
     }
@@ -57,7 +57,7 @@ impl TunedPath {
             group,
             connections: BTreeMap::new(),
             next_round: now,
-            heard: now,
+            last_round: now,
             upload_memory: None,
             pending: Vec::new(),
             unlimited: Vec::new(),
@@ -65,7 +65,7 @@ impl TunedPath {
     }
 
     /// Adds a connection with its first sample.
-    pub fn add(&mut self, now: Time, connection: TunedConnection, seen: &Seen) {
+    pub fn add(&mut self, now: Time, connection: TunedConnection, seen: &KernelReport) {
         let cookie = connection.handle.cookie();
         self.group.add(now, cookie, seen.sample);
         self.next_round = now;
@@ -110,16 +110,16 @@ impl TunedPath {
 
     /// Samples every connection and applies the controller's decisions. Returns the events to report.
     pub fn round(&mut self, options: &TunerOptions, leases: &mut Leases) -> Vec<TuneEvent> {
-        let (mut told, shown) = self.sample(options, leases);
+        let (mut events, shown) = self.sample(options, leases);
         if self.connections.is_empty() {
-            told.extend(self.ripe(|_| true));
-            return told;
+            events.extend(self.take_ripe(|_| true));
+            return events;
         }
         let now = clock::now();
         // If BPF programs take the samples, a round may have none. Then only the elapsed time shows that a connection stalls.
         if shown.is_empty() {
-            if now.since(self.heard) < STILL_TIME {
-                return told;
+            if now.since(self.last_round) < MIN_SILENCE {
+                return events;
             }
             self.handle_round(now);
         }
@@ -132,12 +132,12 @@ impl TunedPath {
             self.handle_round(latest);
         }
         while let Some(refusal) = self.group.poll_ignored_limit() {
-            told.extend(self.refused(&refusal));
+            events.extend(self.refused(&refusal));
         }
-        self.act(leases, options.dry_run, &mut told);
+        self.act(leases, options.dry_run, &mut events);
         let now = clock::now();
-        told.extend(self.ripe(|(due, _)| *due <= now));
-        told
+        events.extend(self.take_ripe(|(next_upload, _)| *next_upload <= now));
+        events
     }
 
     /// Schedules the next round after one that took `took` of CPU time: the pause is at least `cpu_budget` times as long.
@@ -147,16 +147,16 @@ impl TunedPath {
         if uploads {
             pause = pause.min(PacedUpload::SAMPLE_INTERVAL.max(cpu_budget));
         }
-        let due =
+        let next_upload =
             self.connections.values().map(TunedConnection::upload_due).fold(Time::MAX, Time::min);
-        self.next_round = due.max(done + cpu_budget).min(done + pause);
+        self.next_round = next_upload.max(done + cpu_budget).min(done + pause);
         let interval = if uploads { pause / UPLOAD_SAMPLES_PER_READING } else { pause };
         self.connections.values().for_each(|connection| connection.handle.set_interval(interval));
     }
 
     /// Lifts all limits. Returns the events to report.
     pub fn lift(&mut self, why: &str, leases: &mut Leases) -> Vec<TuneEvent> {
-        let mut told = self.ripe(|_| true);
+        let mut events = self.take_ripe(|_| true);
         for (cookie, connection) in &mut self.connections {
             if !connection.touched() {
                 continue;
@@ -165,15 +165,15 @@ impl TunedPath {
             // If the guardian is gone, there is nothing to release.
             let _ = leases.release(*cookie);
             let (from, rates) = (self.group.limit(*cookie), rates(&self.group, *cookie));
-            told.push(connection.end_event(TuneEventKind::Lifted, why, from, rates));
+            events.push(connection.end_event(TuneEventKind::Lifted, why, from, rates));
         }
-        told
+        events
     }
 
     /// Ends a round at `at`. Samples of several connections may arrive in any order, but rounds advance in time.
     fn handle_round(&mut self, at: Time) {
-        self.heard = at.max(self.heard + MIN_ROUND);
-        self.group.handle_round(self.heard);
+        self.last_round = at.max(self.last_round + MIN_ROUND);
+        self.group.handle_round(self.last_round);
     }
 
     /// Samples every connection. Returns the events to report, and the samples of each connection, oldest first.
@@ -181,14 +181,14 @@ impl TunedPath {
         &mut self,
         options: &TunerOptions,
         leases: &mut Leases,
-    ) -> (Vec<TuneEvent>, Vec<(u64, Vec<Seen>)>) {
-        let (mut gone, mut told, mut shown) = (Vec::new(), Vec::new(), Vec::new());
+    ) -> (Vec<TuneEvent>, Vec<(u64, Vec<KernelReport>)>) {
+        let (mut closed, mut events, mut shown) = (Vec::new(), Vec::new(), Vec::new());
         for (cookie, connection) in &mut self.connections {
             let now = clock::now();
             match connection.sample(leases, self.group.limit(*cookie)) {
-                Sampled::Seen(all) => {
+                Sampled::KernelReport(all) => {
                     for seen in all.iter().filter(|_| options.uploads) {
-                        told.extend(connection.handle_upload(seen, leases, options.dry_run));
+                        events.extend(connection.handle_upload(seen, leases, options.dry_run));
                     }
                     if let Some(seen) = all.last() {
                         connection.note(seen);
@@ -196,39 +196,39 @@ impl TunedPath {
                     }
                 }
                 Sampled::Nothing => {}
-                Sampled::Over => {
-                    gone.push(*cookie);
+                Sampled::Closed => {
+                    closed.push(*cookie);
                     continue;
                 }
             }
             if options.uploads {
-                told.extend(connection.handle_upload_timeout(now, leases, options.dry_run));
+                events.extend(connection.handle_upload_timeout(now, leases, options.dry_run));
             }
         }
-        for cookie in gone {
-            told.extend(self.forget(cookie, options.uploads, leases));
+        for cookie in closed {
+            events.extend(self.forget(cookie, options.uploads, leases));
         }
-        (told, shown)
+        (events, shown)
     }
 
     /// Removes a connection that is over. Returns the events to report.
     fn forget(&mut self, cookie: u64, uploads: bool, leases: &mut Leases) -> Vec<TuneEvent> {
-        let mut told = self.ripe(|(_, event)| event.who.cookie == cookie);
+        let mut events = self.take_ripe(|(_, event)| event.connection_owner.cookie == cookie);
         let (from, rates) = (self.group.limit(cookie), rates(&self.group, cookie));
         self.group.remove(clock::now(), cookie);
-        let Some(mut connection) = self.connections.remove(&cookie) else { return told };
+        let Some(mut connection) = self.connections.remove(&cookie) else { return events };
         let why = "the connection has ended";
-        let gone = connection.end_event(TuneEventKind::Gone, why, from, rates);
+        let closed = connection.end_event(TuneEventKind::Gone, why, from, rates);
         self.upload_memory = connection.upload.end(clock::now()).or(self.upload_memory);
         connection.handle.forget();
-        told.extend(count_unlimited(&mut self.unlimited, &connection, uploads));
+        events.extend(count_unlimited(&mut self.unlimited, &connection, uploads));
         if connection.touched() {
             let _ = leases.release(cookie);
         }
         if connection.claimed || connection.touched() {
-            told.push(gone);
+            events.push(closed);
         }
-        told
+        events
     }
 
     /// Reports a connection that ignores its limit.
@@ -246,11 +246,11 @@ impl TunedPath {
     }
 
     /// Applies the decisions of a round. Every limit change belongs to an event.
-    fn act(&mut self, leases: &mut Leases, dry_run: bool, told: &mut Vec<TuneEvent>) {
-        let said: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
+    fn act(&mut self, leases: &mut Leases, dry_run: bool, events: &mut Vec<TuneEvent>) {
+        let group_events: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
         let is_refusal = |event: &&TuneEvent| event.kind == TuneEventKind::Refused;
         let mut refused: BTreeSet<u64> =
-            told.iter().filter(is_refusal).map(|event| event.who.cookie).collect();
+            events.iter().filter(is_refusal).map(|event| event.connection_owner.cookie).collect();
         let mut before = BTreeMap::new();
         while let Some(change) = self.group.poll_limit_change() {
             let Some(connection) = self.connections.get_mut(&change.cookie) else { continue };
@@ -261,7 +261,7 @@ impl TunedPath {
             if let Err(refusal) = connection.limit(leases, change.limit) {
                 let (why, advertised) = (refusal.to_string(), connection.advertised);
                 let change_made = AppliedChange::Window { from, to: None, clamp: None, advertised };
-                told.push(event(
+                events.push(event(
                     &self.group,
                     connection,
                     TuneEventKind::Refused,
@@ -273,12 +273,12 @@ impl TunedPath {
             }
         }
         // Events are reported in the order in which they happened.
-        let last = self.pending.last().map_or(Time::ZERO, |(due, _)| *due);
-        let due = (clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME).max(last);
+        let last = self.pending.last().map_or(Time::ZERO, |(next_upload, _)| *next_upload);
+        let next_upload = (clock::now() + self.group.round_trips().0 * 2 + SETTLING_TIME).max(last);
         for (cookie, connection) in &mut self.connections {
             let to = self.group.limit(*cookie);
             let from = before.get(cookie).copied().unwrap_or(to);
-            let actions = actions(connection.claimed, (from, to), &said);
+            let actions = actions(connection.claimed, (from, to), &group_events);
             connection.claimed |= to.is_some();
             if refused.contains(cookie) {
                 continue;
@@ -286,44 +286,46 @@ impl TunedPath {
             for (place, (kind, why)) in actions.iter().enumerate() {
                 let to = if place + 1 == actions.len() { to } else { from };
                 let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
-                self.pending.push((due, event(&self.group, connection, *kind, why, change)));
+                self.pending
+                    .push((next_upload, event(&self.group, connection, *kind, why, change)));
             }
         }
     }
 
-    /// Removes the pending events that are `ripe`, and returns them with the state that the kernel reports. If a
+    /// Removes the pending events that are `take_ripe`, and returns them with the state that the kernel reports. If a
     /// limit has changed again, its event gets no such state, because that state belongs to the newer limit.
-    fn ripe(&mut self, ripe: impl Fn(&(Time, TuneEvent)) -> bool) -> Vec<TuneEvent> {
-        let (ripe, pending) = self.pending.drain(..).partition(ripe);
+    fn take_ripe(&mut self, take_ripe: impl Fn(&(Time, TuneEvent)) -> bool) -> Vec<TuneEvent> {
+        let (take_ripe, pending) = self.pending.drain(..).partition(take_ripe);
         self.pending = pending;
-        let mut ripe: Vec<TuneEvent> = Vec::into_iter(ripe).map(|(_, event)| event).collect();
-        for event in &mut ripe {
-            let connection = self.connections.get(&event.who.cookie);
+        let mut take_ripe: Vec<TuneEvent> =
+            Vec::into_iter(take_ripe).map(|(_, event)| event).collect();
+        for event in &mut take_ripe {
+            let connection = self.connections.get(&event.connection_owner.cookie);
             if let (AppliedChange::Window { to, clamp, advertised, .. }, Some(connection)) =
                 (&mut event.change, connection)
-                && *to == self.group.limit(event.who.cookie)
+                && *to == self.group.limit(event.connection_owner.cookie)
             {
                 *clamp = connection.handle.clamp();
                 *advertised = connection.advertised;
             }
         }
-        ripe
+        take_ripe
     }
 }
 
-/// The actions on a connection in a round that changed its limit from the first to the second of `limits`. `said` are the
+/// The actions on a connection in a round that changed its limit from the first to the second of `limits`. `group_events` are the
 /// controller's events on the path. The last action makes the change.
 fn actions(
     claimed: bool,
     (from, to): (Option<Bytes>, Option<Bytes>),
-    said: &[(TuneEventKind, String)],
+    group_events: &[(TuneEventKind, String)],
 ) -> Vec<(TuneEventKind, String)> {
     let adjusted = || (TuneEventKind::Adjusted, "newer measurements of the path".to_owned());
     match claimed {
         false if to.is_some() => vec![(TuneEventKind::Taken, "a bulk transfer".to_owned())],
         false => Vec::new(),
-        true if said.is_empty() => (from != to).then(adjusted).into_iter().collect(),
-        true => said.to_vec(),
+        true if group_events.is_empty() => (from != to).then(adjusted).into_iter().collect(),
+        true => group_events.to_vec(),
     }
 }
 
@@ -347,7 +349,7 @@ fn count_unlimited(
     uploads: bool,
 ) -> Option<TuneEvent> {
     let why = connection.not_limited(uploads)?;
-    unlimited.push((why, connection.who.remote));
+    unlimited.push((why, connection.connection_owner.remote));
     connection.not_limited_event(why)
 }
 
@@ -373,16 +375,16 @@ mod tests {
 
     #[test]
     fn every_change_of_a_limit_is_part_of_an_action() {
-        let said = vec![(TuneEventKind::Held, "known".to_owned())];
+        let group_events = vec![(TuneEventKind::Held, "known".to_owned())];
         let limits = [None, Some(Bytes::new(100_000)), Some(Bytes::new(200_000))];
         for (from, to) in limits.into_iter().flat_map(|from| limits.map(|to| (from, to))) {
-            for said in [&said[..], &[]] {
-                let actions = actions(true, (from, to), said);
+            for group_events in [&group_events[..], &[]] {
+                let actions = actions(true, (from, to), group_events);
                 assert!(from == to || !actions.is_empty(), "{from:?} {to:?}");
                 let adjusts = actions.iter().any(|(kind, _)| *kind == TuneEventKind::Adjusted);
-                assert_eq!(adjusts, said.is_empty() && from != to);
+                assert_eq!(adjusts, group_events.is_empty() && from != to);
             }
-            let first = actions(false, (None, to), &said);
+            let first = actions(false, (None, to), &group_events);
             assert_eq!(first.iter().any(|(kind, _)| *kind == TuneEventKind::Taken), to.is_some());
         }
     }

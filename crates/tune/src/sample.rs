@@ -11,7 +11,7 @@ use sweetspot_socket::{readings, window};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The kernel's report of a connection: the fields that controllers need.
-pub struct Seen {
+pub struct KernelReport {
     /// The time of the report.
     pub at: Time,
     /// The TCP state's number (include/net/tcp_states.h).
@@ -33,10 +33,10 @@ pub struct Seen {
     pub congestion: Congestion,
 }
 
-impl Seen {
+impl KernelReport {
     /// The report from `TCP_INFO` and the length of the receive queue, read at `at`.
-    fn of_info(at: Time, info: &Info, unread: Bytes) -> Seen {
-        Seen {
+    fn of_info(at: Time, info: &Info, unread: Bytes) -> KernelReport {
+        KernelReport {
             at,
             state: info.state,
             advertised_mss: info.advmss,
@@ -51,10 +51,10 @@ impl Seen {
     }
 
     /// The report from a BPF program's record.
-    pub fn of_record(record: &Record) -> Seen {
+    pub fn of_record(record: &Record) -> KernelReport {
         let on_its_way = (record.packets_out + record.retransmitted_out)
             .saturating_sub(record.sacked_out + record.lost_out);
-        Seen {
+        KernelReport {
             at: record.time,
             state: record.state,
             advertised_mss: record.advertised_mss,
@@ -100,13 +100,13 @@ pub fn sample(
     limit: Option<Bytes>,
     touched: bool,
     own: &mut OwnClamp,
-) -> Result<io::Result<Seen>, BorrowError> {
+) -> Result<io::Result<KernelReport>, BorrowError> {
     let sample = |fd: &OwnedFd| {
         let info = Info::read(fd)?;
         // Even without a limit: a program may set its clamp at any time, and the kernel may overwrite it before the first
         // limit.
         window::hold(fd, &info, limit, own)?;
-        Ok(Seen::of_info(clock::now(), &info, options::unread(fd)?))
+        Ok(KernelReport::of_info(clock::now(), &info, options::unread(fd)?))
     };
     if touched { lend(socket, sample) } else { socket.with(sample) }
 }

@@ -24,7 +24,7 @@ use crate::handle::Handle;
 use crate::metrics::{PeerSnapshot, TunerSnapshot};
 use crate::options::TunerOptions;
 use crate::path::TunedPath;
-use crate::sample::{Seen, sample};
+use crate::sample::{KernelReport, sample};
 use crate::scope::{Found, FoundConnection, FoundSocket, Scope, Selection};
 
 /// The time between two searches for new connections. A handshake and a request take two round trips, and slow start
@@ -57,7 +57,7 @@ pub struct Tuner<S> {
     path_cache: PathCache<Ends, PathGroup>,
     refused: Vec<Untunable>,
     /// Whether another tuner was reported.
-    has_told_of_other: bool,
+    has_reported_other: bool,
     events: Vec<TuneEvent>,
     counts: BTreeMap<TuneEventKind, u64>,
     labels: PeerLabels,
@@ -80,7 +80,7 @@ impl<S: Scope> Tuner<S> {
             groups: BTreeMap::new(),
             path_cache: PathCache::default(),
             refused: Vec::new(),
-            has_told_of_other: false,
+            has_reported_other: false,
             events: Vec::new(),
             counts: BTreeMap::new(),
             labels: PeerLabels::default(),
@@ -113,11 +113,11 @@ impl<S: Scope> Tuner<S> {
                 if self.groups.is_empty() { EAGER_CPU_BUDGET } else { SEARCH_CPU_BUDGET };
             self.next_search = clock::now() + SEARCH_INTERVAL.max(took * cpu_budget);
         }
-        let due: Vec<Ends> =
+        let due_paths: Vec<Ends> =
             self.groups.iter().filter(|(_, p)| p.next_round <= now).map(|(e, _)| *e).collect();
-        if let Some(paths) = NonZeroU64::new(due.len() as u64) {
+        if let Some(paths) = NonZeroU64::new(due_paths.len() as u64) {
             let reading = std::mem::take(&mut self.reading) / paths.get();
-            due.into_iter().for_each(|ends| self.round(ends, reading));
+            due_paths.into_iter().for_each(|ends| self.round(ends, reading));
         }
         self.scope.flush()
     }
@@ -183,7 +183,7 @@ impl<S: Scope> Tuner<S> {
 
     /// Whether the guardian is gone. Then no more limits may be set.
     pub fn is_unguarded(&self) -> bool {
-        self.leases.are_worthless()
+        self.leases.are_unguarded()
     }
 
     /// The connections seen but never limited: the ended ones and, after [`Tuner::lift`], all.
@@ -209,7 +209,7 @@ impl<S: Scope> Tuner<S> {
 
     /// Starts over after `change` to the scope or the options: lifts all limits, giving `why` as the reason, and finds all
     /// connections again.
-    pub fn begin_anew(&mut self, why: &str, change: impl FnOnce(&mut S, &mut TunerOptions)) {
+    pub fn restart(&mut self, why: &str, change: impl FnOnce(&mut S, &mut TunerOptions)) {
         for path in self.groups.values_mut() {
             self.events.extend(path.lift(why, &mut self.leases));
         }
@@ -251,14 +251,15 @@ impl<S: Scope> Tuner<S> {
         let cgroup = Cgroup::path_of(pid).unwrap_or_default();
         let subject = Subject { pid, uid, program, cgroup: &cgroup, local, remote };
         let rule = self.scope.rule(&subject);
-        let who = ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie, rule };
+        let connection_owner =
+            ConnectionOwner { pid, program: program.to_owned(), local, remote, cookie, rule };
         let goal = match self.scope.select(&subject) {
             Selection::Tuned(goal) => goal,
-            Selection::LeftAlone(why) => return self.leave_alone(why, who, &seen),
+            Selection::LeftAlone(why) => return self.leave_alone(why, connection_owner, &seen),
             Selection::OfOther => return,
         };
         let handle = Handle::Borrowed(socket, found.started);
-        self.add(now, goal, TunedConnection::new(handle, who, &seen), &seen);
+        self.add(now, goal, TunedConnection::new(handle, connection_owner, &seen), &seen);
     }
 
     /// Adds a bulk transfer that the BPF programs report.
@@ -273,20 +274,21 @@ impl<S: Scope> Tuner<S> {
         let subject = Subject { pid, uid, program: &program, cgroup: &cgroup, local, remote };
         let (selection, rule) = (self.scope.select(&subject), self.scope.rule(&subject));
         let cookie = record.cookie;
-        let who = ConnectionOwner { pid, program: program.clone(), local, remote, cookie, rule };
-        let seen = Seen::of_record(&record);
+        let connection_owner =
+            ConnectionOwner { pid, program: program.clone(), local, remote, cookie, rule };
+        let seen = KernelReport::of_record(&record);
         let Selection::Tuned(goal) = selection else {
             // If no map entry is free, it is only sampled.
             let _ = connection.leave();
             if let Selection::LeftAlone(why) = selection {
-                self.leave_alone(why, who, &seen);
+                self.leave_alone(why, connection_owner, &seen);
             }
             return;
         };
         // A congestion control matters only to a connection that mainly sends.
         let sends = self.options.uploads && record.acked > record.received;
         let congestion = self.scope.congestion(&subject).filter(|_| sends && !self.is_unguarded());
-        let mut tuned = TunedConnection::new(Handle::InKernel(connection), who, &seen);
+        let mut tuned = TunedConnection::new(Handle::InKernel(connection), connection_owner, &seen);
         if let Some((pace, minimum_rtt)) = record.saved_pace.zip(record.minimum_rtt) {
             tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
         }
@@ -297,8 +299,13 @@ impl<S: Scope> Tuner<S> {
     }
 
     /// Counts a connection that is not tuned, and reports one that the policy leaves alone.
-    fn leave_alone(&mut self, why: NotLimited, who: ConnectionOwner, seen: &Seen) {
-        self.unlimited.add(why, who.remote);
+    fn leave_alone(
+        &mut self,
+        why: NotLimited,
+        connection_owner: ConnectionOwner,
+        seen: &KernelReport,
+    ) {
+        self.unlimited.add(why, connection_owner.remote);
         if why != NotLimited::ByPolicy {
             return;
         }
@@ -308,12 +315,13 @@ impl<S: Scope> Tuner<S> {
         let (wall_s, kind) = (clock::wall().as_secs_f64(), TuneEventKind::NotLimited);
         // One sample tells no rate.
         let (rate, rtt) = (Rate::ZERO, (Duration::ZERO, None));
-        self.events.push(TuneEvent { wall_s, who, kind, why, change, rate, rtt });
+        self.events.push(TuneEvent { wall_s, connection_owner, kind, why, change, rate, rtt });
     }
 
     /// Adds a connection with its first sample.
-    fn add(&mut self, now: Time, goal: Goal, connection: TunedConnection, seen: &Seen) {
-        let (local, remote) = (connection.who.local, connection.who.remote);
+    fn add(&mut self, now: Time, goal: Goal, connection: TunedConnection, seen: &KernelReport) {
+        let (local, remote) =
+            (connection.connection_owner.local, connection.connection_owner.remote);
         let max_window = self.options.max_window;
         self.labels.learn(remote.ip());
         let ends = (local.ip(), remote.ip(), goal);
@@ -337,11 +345,11 @@ impl<S: Scope> Tuner<S> {
         let (now, began) = (clock::now(), clock::used());
         self.events.extend(path.round(&self.options, &mut self.leases));
         path.take_unlimited().into_iter().for_each(|(why, peer)| self.unlimited.add(why, peer));
-        if !self.has_told_of_other
+        if !self.has_reported_other
             && let Some(shared) = path.connections.values().find(|each| each.has_other_tuner)
         {
-            self.has_told_of_other = true;
-            let ConnectionOwner { pid, program, .. } = shared.who.clone();
+            self.has_reported_other = true;
+            let ConnectionOwner { pid, program, .. } = shared.connection_owner.clone();
             self.refused.push(Untunable::OtherTuner { pid, program });
         }
         // The capacity left by other traffic changes within seconds, so it is not saved.

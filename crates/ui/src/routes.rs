@@ -93,7 +93,7 @@ impl Page {
             Ok(lines) => {
                 let mut response = Response::ok("application/x-ndjson", lines.text);
                 response.fields.push(("Sweetspot-Next", lines.next.to_string()));
-                response.fields.push(("Sweetspot-Anew", lines.anew.to_string()));
+                response.fields.push(("Sweetspot-Anew", lines.is_reset.to_string()));
                 response
             }
             Err(error) => Response::refusal(503, &format!("{}: {error}", file.path().display())),

@@ -19,7 +19,7 @@ pub struct FileLines {
     pub next: u64,
     /// Whether the file was truncated or replaced since the last read, so that these are its first
     /// lines.
-    pub anew: bool,
+    pub is_reset: bool,
 }
 
 /// Maximum read size, so that the page stays responsive; longer lines are skipped.
@@ -38,15 +38,15 @@ impl WatchedFile {
 
     /// The complete lines from byte `from` on; empty if the file does not exist yet.
     pub fn lines(&self, from: u64) -> io::Result<FileLines> {
-        let none = |next| Ok(FileLines { text: Vec::new(), next, anew: false });
+        let none = |next| Ok(FileLines { text: Vec::new(), next, is_reset: false });
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return none(0),
             Err(error) => return Err(error),
         };
         let size = file.metadata()?.len();
-        let anew = size < from;
-        let from = if anew { 0 } else { from };
+        let is_reset = size < from;
+        let from = if is_reset { 0 } else { from };
         file.seek(SeekFrom::Start(from))?;
         let mut text = Vec::new();
         file.take(MAX_READ_BYTES).read_to_end(&mut text)?;
@@ -56,7 +56,7 @@ impl WatchedFile {
             None => text.clear(),
         }
         let next = from + text.len() as u64;
-        Ok(FileLines { text, next, anew })
+        Ok(FileLines { text, next, is_reset })
     }
 }
 
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(watched.lines(10).unwrap().text, b"{\"t_s\":2}\n");
         assert_eq!(watched.lines(20).unwrap().text, b"");
         fs::write(&path, "{\"t_s\":9}\n").unwrap();
-        let anew = watched.lines(20).unwrap();
-        assert!(anew.anew && anew.text == b"{\"t_s\":9}\n");
+        let is_reset = watched.lines(20).unwrap();
+        assert!(is_reset.is_reset && is_reset.text == b"{\"t_s\":9}\n");
     }
 
     #[test]

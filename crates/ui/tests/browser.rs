@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sweetspot_testing::browser::Browser;
 use sweetspot_ui::{PageServer, WatchedFile};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 /// A browser; `None` after printing why there is none.
 fn browser() -> Result<Option<Browser>, Box<dyn std::error::Error>> {
@@ -21,7 +21,7 @@ fn text(browser: &mut Browser, id: &str) -> Result<String, Box<dyn std::error::E
 }
 
 #[test]
-fn dragging_moves_the_window_into_and_out_of_the_sweet_spot() -> Tested {
+fn dragging_moves_the_window_into_and_out_of_the_sweet_spot() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.screen(1200, false)?;
@@ -53,7 +53,7 @@ fn dragging_moves_the_window_into_and_out_of_the_sweet_spot() -> Tested {
 /// 1 Gbit/s x 100 ms are 12,500 packets; slow start overflows the buffer of 313, and Reno needs thousands of RTTs to recover. The
 /// page shows intermediate values and says that they are not a result.
 #[test]
-fn a_run_short_of_steady_state_is_not_shown_as_the_result() -> Tested {
+fn a_run_short_of_steady_state_is_not_shown_as_the_result() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     let path = "#rate=1000000000&rtt=0.1&buffer=313&window=12600";
@@ -72,7 +72,7 @@ fn a_run_short_of_steady_state_is_not_shown_as_the_result() -> Tested {
 /// about 480 packets of the lost window. A window of 1220 packets loses nothing in the second half and gets 31 Mbit/s. Its steady
 /// state, with periods of several hundred RTTs, gets 48 Mbit/s. A run with a loss has passed through part of such a period.
 #[test]
-fn an_overflowing_window_reaches_steady_state_only_after_a_loss() -> Tested {
+fn an_overflowing_window_reaches_steady_state_only_after_a_loss() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#rate=50000000&rtt=0.1&buffer=313&window=1220", server.address()))?;
@@ -95,7 +95,7 @@ fn an_overflowing_window_reaches_steady_state_only_after_a_loss() -> Tested {
 /// the rate (plus a few millionths for the packet being sent). At 100 ms C T_m is 1.25 GB, and no TCP window is larger than
 /// 65,535 x 2^14 = 1.07 GB.
 #[test]
-fn the_page_uses_closed_forms_for_paths_too_large_to_simulate() -> Tested {
+fn the_page_uses_closed_forms_for_paths_too_large_to_simulate() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     for (rtt, window, millions, due) in [
@@ -127,7 +127,7 @@ fn the_page_uses_closed_forms_for_paths_too_large_to_simulate() -> Tested {
 }
 
 #[test]
-fn the_native_simulator_gives_the_same_bytes_as_the_page() -> Tested {
+fn the_native_simulator_gives_the_same_bytes_as_the_page() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#cross=arrivals&sizing=sobas&rate=20000000", server.address()))?;
@@ -154,7 +154,7 @@ fn the_native_simulator_gives_the_same_bytes_as_the_page() -> Tested {
 }
 
 #[test]
-fn the_page_follows_a_running_program() -> Tested {
+fn the_page_follows_a_running_program() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("send.jsonl");
@@ -182,7 +182,7 @@ fn the_page_follows_a_running_program() -> Tested {
 
 /// A limit holds until the next event. The last event reports only goodput, yet all charts end at the same time.
 #[test]
-fn tuner_limits_are_steps_on_a_time_axis_shared_by_all_charts() -> Tested {
+fn tuner_limits_are_steps_on_a_time_axis_shared_by_all_charts() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("tune.jsonl");
@@ -244,7 +244,7 @@ fn tuned(t: f64, event: &str, (from, to): (Option<u64>, Option<u64>), dry_run: b
 /// The limit grew from 110 kB to 1313 kB without an event and was then reduced to 154.5 kB (printed as 155): across, up, down,
 /// and across a little beyond the last event.
 #[test]
-fn unreported_growth_of_a_limit_is_drawn_before_its_reduction() -> Tested {
+fn unreported_growth_of_a_limit_is_drawn_before_its_reduction() -> TestResult {
     let lines = [
         tuned(100.0, "taken", (None, Some(110_000)), false),
         tuned(110.0, "tightened", (Some(1_313_000), Some(154_500)), false),
@@ -271,7 +271,7 @@ fn unreported_growth_of_a_limit_is_drawn_before_its_reduction() -> Tested {
 
 /// The last limit holds until the connection ends. The path then carries nothing, but that is not the connection's goodput.
 #[test]
-fn a_limit_lasts_until_its_connection_ends_and_goodput_does_not_drop() -> Tested {
+fn a_limit_lasts_until_its_connection_ends_and_goodput_does_not_drop() -> TestResult {
     let ended = tuned(120.0, "gone", (None, None), false).replace("100000000.0", "0.0");
     assert!(ended.contains("\"goodput_bps\":0.0"), "{ended}");
     let lines = [
@@ -324,7 +324,7 @@ fn foot(browser: &mut Browser) -> Result<f64, Box<dyn std::error::Error>> {
 
 /// Neither line is of a tuned connection, and the last one of none at all.
 #[test]
-fn the_page_says_why_a_tuner_limited_nothing() -> Tested {
+fn the_page_explains_why_a_tuner_limited_nothing() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("tune.jsonl");
@@ -348,7 +348,7 @@ fn the_page_says_why_a_tuner_limited_nothing() -> Tested {
 }
 
 #[test]
-fn dry_run_limits_are_drawn_as_proposals() -> Tested {
+fn dry_run_limits_are_drawn_as_proposals() -> TestResult {
     let lines = [
         tuned(100.0, "taken", (None, Some(1_313_000)), true),
         tuned(110.0, "tightened", (None, Some(154_500)), true),
@@ -372,7 +372,7 @@ fn dry_run_limits_are_drawn_as_proposals() -> Tested {
 }
 
 #[test]
-fn a_phone_needs_no_horizontal_scrolling() -> Tested {
+fn a_phone_needs_no_horizontal_scrolling() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     for (width, dark) in [(375, false), (390, false), (390, true)] {
@@ -385,7 +385,7 @@ fn a_phone_needs_no_horizontal_scrolling() -> Tested {
 
 /// 71.5 ms is between two steps of the slider, 200 Gbit/s beyond its end.
 #[test]
-fn numbers_can_be_typed_with_common_units() -> Tested {
+fn numbers_can_be_typed_with_common_units() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.open(server.address())?;
@@ -418,7 +418,7 @@ fn numbers_can_be_typed_with_common_units() -> Tested {
 }
 
 #[test]
-fn the_chart_and_the_dragged_slider_fit_one_phone_screen() -> Tested {
+fn the_chart_and_the_dragged_slider_fit_one_phone_screen() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.screen(390, false)?;
@@ -438,7 +438,7 @@ fn the_chart_and_the_dragged_slider_fit_one_phone_screen() -> Tested {
 
 /// #777 on white has 4.48, #767676 has 4.54; large text needs only 3, which #949494 reaches (3.03).
 #[test]
-fn low_contrast_is_detected_as_wcag_defines_it() -> Tested {
+fn low_contrast_is_detected_as_wcag_defines_it() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let page = directory.path().join("page.html");
@@ -458,7 +458,7 @@ fn low_contrast_is_detected_as_wcag_defines_it() -> Tested {
 
 /// WCAG 2.2, success criterion 1.4.3, level AA.
 #[test]
-fn page_text_and_graphics_meet_wcag_contrast() -> Tested {
+fn page_text_and_graphics_meet_wcag_contrast() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     for dark in [false, true] {
@@ -497,7 +497,7 @@ const SETTINGS: &str = "(async () => {
 })()";
 
 #[test]
-fn every_setting_can_be_run() -> Tested {
+fn every_setting_can_be_run() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}#rate=2500000&rtt=0.01&buffer=10", server.address()))?;

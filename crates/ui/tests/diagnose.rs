@@ -8,7 +8,7 @@ use sweetspot_testing::browser::Browser;
 use sweetspot_testing::capture::window_limited;
 use sweetspot_ui::{PageServer, diagnosis_page};
 
-type Tested<T = ()> = Result<T, Box<dyn std::error::Error>>;
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// Limited by the receiver's window for 98 % of the time with unacknowledged data.
 const PASTE: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
@@ -16,7 +16,7 @@ const PASTE: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
     \t cubic wscale:7,7 rto:240 rtt:40/2 mss:1448 cwnd:10 bytes_acked:4000001 busy:9000ms rwnd_limited:8820ms(98.0%) minrtt:39\n";
 
 /// A browser; `None` after printing why the page cannot be tested.
-fn browser() -> Tested<Option<Browser>> {
+fn browser() -> TestResult<Option<Browser>> {
     let server = PageServer::start(0, Vec::new())?;
     if server.simulates() {
         sweetspot_testing::skipped("this build has no diagnosis for the page (make wasm)");
@@ -29,18 +29,18 @@ fn browser() -> Tested<Option<Browser>> {
     Ok(browser)
 }
 
-fn open(browser: &mut Browser) -> Tested<PageServer> {
+fn open(browser: &mut Browser) -> TestResult<PageServer> {
     let server = PageServer::start(0, Vec::new())?;
     browser.open(&format!("{}diagnose.html", server.address()))?;
     Ok(server)
 }
 
-fn text(browser: &mut Browser, selector: &str) -> Tested<String> {
+fn text(browser: &mut Browser, selector: &str) -> TestResult<String> {
     let value = browser.value(&format!("document.querySelector('{selector}').textContent"))?;
     Ok(value.as_str().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn paste(browser: &mut Browser, text: &str) -> Tested {
+fn paste(browser: &mut Browser, text: &str) -> TestResult {
     browser.value(&format!(
         "document.getElementById('paste').value = {}; document.querySelector('button').click()",
         json!(text)
@@ -49,26 +49,26 @@ fn paste(browser: &mut Browser, text: &str) -> Tested {
 }
 
 /// Waits for a verdict or an error.
-fn answered(browser: &mut Browser) -> Tested {
+fn answered(browser: &mut Browser) -> TestResult {
     browser.until("['yes', 'error'].includes(document.body.dataset.settled)")
 }
 
 /// Chooses a file and waits for its answer, ignoring one already shown.
-fn choose(browser: &mut Browser, file: &Path) -> Tested {
+fn choose(browser: &mut Browser, file: &Path) -> TestResult {
     browser.value("delete document.body.dataset.settled")?;
     browser.choose_file("#file", file)?;
     answered(browser)
 }
 
 /// The program's own words about the same capture.
-fn natively(capture: &[u8]) -> Tested<[String; 2]> {
+fn natively(capture: &[u8]) -> TestResult<[String; 2]> {
     let report = report::read(&mut &capture[..], 20)?;
     let flow = report.flows.first().ok_or("it has a flow")?;
     Ok([flow.verdict.words.clone(), flow.fix.clone()])
 }
 
 #[test]
-fn a_chosen_capture_gets_the_native_verdict_and_a_graph() -> Tested {
+fn a_chosen_capture_gets_the_native_verdict_and_a_graph() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
     // Larger than several pieces of 4 MiB.
@@ -95,7 +95,7 @@ fn a_chosen_capture_gets_the_native_verdict_and_a_graph() -> Tested {
 }
 
 #[test]
-fn a_dropped_capture_may_be_compressed() -> Tested {
+fn a_dropped_capture_may_be_compressed() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
     let capture = window_limited(200);
@@ -128,7 +128,7 @@ fn a_dropped_capture_may_be_compressed() -> Tested {
 }
 
 #[test]
-fn a_paste_gets_the_native_verdict_or_error() -> Tested {
+fn a_paste_gets_the_native_verdict_or_error() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let _server = open(&mut browser)?;
     paste(&mut browser, PASTE)?;
@@ -146,7 +146,7 @@ fn a_paste_gets_the_native_verdict_or_error() -> Tested {
 }
 
 #[test]
-fn the_page_is_sandboxed_and_cannot_connect_to_its_server() -> Tested {
+fn the_page_is_sandboxed_and_cannot_connect_to_its_server() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let server = open(&mut browser)?;
     assert_eq!(browser.value("self.origin")?, json!("null"));
@@ -159,7 +159,7 @@ fn the_page_is_sandboxed_and_cannot_connect_to_its_server() -> Tested {
 }
 
 #[test]
-fn the_page_works_from_disk_and_is_readable_on_a_phone() -> Tested {
+fn the_page_works_from_disk_and_is_readable_on_a_phone() -> TestResult {
     let Some(mut browser) = browser()? else { return Ok(()) };
     let directory = tempfile::tempdir()?;
     let page = directory.path().join("diagnose.html");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sweetspot_testing::browser::Browser;
 use sweetspot_ui::{PageServer, WatchedFile};
 
-type Tested<T = ()> = Result<T, Box<dyn std::error::Error>>;
+type TestResult<T = ()> = Result<T, Box<dyn std::error::Error>>;
 
 /// The line of a combination, as `Journal::plan` writes it.
 fn planned(scenario: &str, (place, places): (usize, usize), values: &[(&str, &str)]) -> String {
@@ -21,7 +21,7 @@ fn finished(scenario: &str, seed: u64, goodput_bps: f64) -> String {
     format!("{line}\n")
 }
 
-fn list(browser: &mut Browser, of: &str) -> Tested<Vec<String>> {
+fn list(browser: &mut Browser, of: &str) -> TestResult<Vec<String>> {
     let value = browser
         .value(&format!("[...document.querySelectorAll('{of}')].map((e) => e.textContent)"))?;
     let texts = value.as_array().ok_or("no list")?.iter().filter_map(Value::as_str);
@@ -30,7 +30,7 @@ fn list(browser: &mut Browser, of: &str) -> Tested<Vec<String>> {
 
 /// The journal has three runs of a sweep and then three of the eight of another, which also uses one of the first's.
 #[test]
-fn only_runs_of_the_last_sweep_are_shown_with_their_values() -> Tested {
+fn only_runs_of_the_last_sweep_are_shown_with_their_values() -> TestResult {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());
@@ -86,7 +86,7 @@ fn only_runs_of_the_last_sweep_are_shown_with_their_values() -> Tested {
 
 /// Only a build with WebAssembly can diagnose: others neither link to that page nor ask for a capture on it.
 #[test]
-fn the_diagnosis_is_offered_only_if_it_works_and_links_back() -> Tested {
+fn the_diagnosis_is_offered_only_if_it_works_and_links_back() -> TestResult {
     let Some(mut browser) = Browser::start()? else {
         sweetspot_testing::skipped("there is no chromium here (apt-get install chromium)");
         return Ok(());

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use sweetspot_ui::{PageServer, WatchedFile};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 struct Page {
     host: String,
@@ -46,7 +46,7 @@ fn code(answer: &str) -> &str {
 }
 
 #[test]
-fn only_the_token_grants_access() -> Tested {
+fn only_the_token_grants_access() -> TestResult {
     let page = page(Vec::new());
     let whole = page.own("")?;
     assert_eq!(code(&whole), "200");
@@ -63,7 +63,7 @@ fn only_the_token_grants_access() -> Tested {
 }
 
 #[test]
-fn dns_rebinding_is_rejected_even_with_the_token() -> Tested {
+fn dns_rebinding_is_rejected_even_with_the_token() -> TestResult {
     let page = page(Vec::new());
     let token = &page.token;
     let rebound = format!("GET /{token}/ HTTP/1.1\r\nHost: evil.example\r\n\r\n");
@@ -72,7 +72,7 @@ fn dns_rebinding_is_rejected_even_with_the_token() -> Tested {
 }
 
 #[test]
-fn an_invalid_request_gets_an_error_and_the_next_one_is_answered() -> Tested {
+fn an_invalid_request_gets_an_error_and_the_next_one_is_answered() -> TestResult {
     let page = page(Vec::new());
     let long = format!("GET /{} HTTP/1.1\r\n", "a".repeat(20_000));
     let large =
@@ -94,7 +94,7 @@ fn an_invalid_request_gets_an_error_and_the_next_one_is_answered() -> Tested {
 }
 
 #[test]
-fn silent_clients_do_not_block_others() -> Tested {
+fn silent_clients_do_not_block_others() -> TestResult {
     let page = page(Vec::new());
     let silent: Vec<TcpStream> = (0..20).map(|_| page.connect()).collect::<Result<_, _>>()?;
     let mut slow = page.connect()?;
@@ -117,9 +117,9 @@ fn silent_clients_do_not_block_others() -> Tested {
 }
 
 #[test]
-fn the_server_also_answers_questions_with_its_simulator() -> Tested {
+fn the_server_also_answers_questions_with_its_simulator() -> TestResult {
     let page = page(Vec::new());
-    let ask = |body: &str| {
+    let post = |body: &str| {
         let (token, host, length) = (&page.token, &page.host, body.len());
         page.answer(
             format!(
@@ -131,17 +131,17 @@ fn the_server_also_answers_questions_with_its_simulator() -> Tested {
     let scenario =
         "duration = '1s'\n[path]\nrate = '1Mbit/s'\nrtt = '10ms'\nbuffer = '9pkt'\n[[transfer]]";
     let question = serde_json::json!({ "ask": "run", "scenario": scenario });
-    let answer = ask(&question.to_string())?;
+    let answer = post(&question.to_string())?;
     assert!(answer.contains("\"goodput_bps\""), "{answer}");
     for wrong in ["", "{}", "[1]", "{\"ask\":\"run\",\"scenario\":\"what\"}", "{\"ask\":\"dance\"}"]
     {
-        assert!(ask(wrong)?.contains("{\"error\":"), "{wrong}");
+        assert!(post(wrong)?.contains("{\"error\":"), "{wrong}");
     }
     Ok(())
 }
 
 #[test]
-fn a_growing_file_is_served_from_the_requested_offset() -> Tested {
+fn a_growing_file_is_served_from_the_requested_offset() -> TestResult {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("series.jsonl");
     let page = page(vec![WatchedFile::new(&path)]);

@@ -192,10 +192,10 @@ proptest! {
     #[test]
     fn bytes_over_rate_times_rate_gives_the_bytes_back(n in 1u64..1 << 40, bps in 1_000u64..1 << 37) {
         let (bytes, rate) = (Bytes::new(n), Rate::from_bits_per_second(bps));
-        let back = rate * (bytes / rate);
+        let carried = rate * (bytes / rate);
         // Rounding down to a nanosecond loses at most the data of one nanosecond, plus one byte.
         let slack = bps / 8_000_000_000 + 2;
-        prop_assert!(back <= bytes && bytes.get() - back.get() <= slack);
+        prop_assert!(carried <= bytes && bytes.get() - carried.get() <= slack);
     }
 
     #[test]

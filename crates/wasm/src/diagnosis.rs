@@ -154,15 +154,15 @@ impl Diagnosis {
             }
             Source::Plain => self.pass.take(piece),
             Source::Zstd(mut frames) => {
-                let taken = frames.take(piece, last, &mut |content| self.pass.take(content));
-                let (source, goes_on) = match taken {
+                let frame = frames.take(piece, last, &mut |content| self.pass.take(content));
+                let (source, continues) = match frame {
                     Ok(true) => (Source::Zstd(frames), true),
                     // The rest makes no difference.
                     Ok(false) => (Source::Plain, false),
                     Err(why) => (Source::Broken(why), false),
                 };
                 self.source = source;
-                goes_on
+                continues
             }
             Source::Broken(why) => {
                 self.source = Source::Broken(why);

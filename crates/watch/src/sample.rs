@@ -1,13 +1,13 @@
 use sweetspot_diagnose::live::Sample;
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_linux::tcp::options::SendMemory;
-use sweetspot_socket::readings::{Surroundings, diagnosis};
+use sweetspot_socket::readings::{ExtraInfo, diagnosis};
 use sweetspot_units::Time;
 
 /// A sample of a connection read by sock_diag at `at`; `None` if it has no TCP_INFO.
 pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
     let memory = connection.memory.as_ref();
-    let surroundings = Surroundings {
+    let extra_info = ExtraInfo {
         model_based: connection.congestion.as_deref() == Some("bbr"),
         memory: memory.map(|m| SendMemory {
             queued: m.queued,
@@ -16,5 +16,5 @@ pub fn sample(connection: &DiagConnection, at: Time) -> Option<Sample> {
         }),
         unread: connection.unread,
     };
-    Some(diagnosis(connection.info.as_ref()?, &surroundings, at))
+    Some(diagnosis(connection.info.as_ref()?, &extra_info, at))
 }

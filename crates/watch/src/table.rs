@@ -14,7 +14,7 @@ use super::sample::sample;
 const HISTORY_POINTS: usize = 120;
 
 /// Longer than any observation of connections.
-const ALWAYS: Duration = Duration::from_secs(u32::MAX as u64);
+const ANY_TIME: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// The connections seen last, with their history since they were first seen.
 #[derive(Debug, Default)]
@@ -170,7 +170,7 @@ impl ConnectionList {
 impl ConnectionRow {
     fn new(connection: &DiagConnection, is_one_interval: bool) -> ConnectionRow {
         let [local, remote] = [connection.local.ip(), connection.remote.ip()];
-        let judged = if is_one_interval { ALWAYS } else { OBSERVATION };
+        let judged = if is_one_interval { ANY_TIME } else { OBSERVATION };
         ConnectionRow {
             connection: connection.clone(),
             owner: None,
@@ -190,10 +190,10 @@ impl ConnectionRow {
     fn end_interval(&mut self, now: Time) {
         let Some(sample) = self.live().last() else { return };
         let moved = [sample.acked, sample.received];
-        let (begun, before) = *self.before.get_or_insert((now, moved));
+        let (first_seen, before) = *self.before.get_or_insert((now, moved));
         let [sent, received] = [0, 1].map(|n| moved[n].saturating_sub(before[n]));
         self.side = larger_side(sent, received).unwrap_or(self.live().side());
-        let (bytes, time) = (sent.max(received), now.since(begun));
+        let (bytes, time) = (sent.max(received), now.since(first_seen));
         self.interval = time;
         self.rate = if time > Duration::ZERO { bytes / time } else { Rate::ZERO };
         if !self.is_one_interval {

@@ -31,7 +31,7 @@ pub struct Cap {
 }
 
 /// The name of the limit of a program that sets its own receive buffer.
-pub(super) const ASKED: &str = "SO_RCVBUF of the program";
+pub(super) const PROGRAM_BUFFER: &str = "SO_RCVBUF of the program";
 
 /// The limits of `host` as a receiver, smallest window first. Settings that could not be read are left out.
 pub(super) fn receiver(host: &Snapshot, end: PathEnd) -> Vec<Cap> {
@@ -82,7 +82,7 @@ pub(super) fn granted(host: &Snapshot) -> Option<Bytes> {
 /// The limit of the program's SO_RCVBUF, if it sets one.
 pub(super) fn asked(host: &Snapshot, end: PathEnd) -> Option<Cap> {
     let window = host.kernel?.era().window(granted(host)? * 2, None);
-    Some(receiver_cap(ASKED, end, window))
+    Some(receiver_cap(PROGRAM_BUFFER, end, window))
 }
 
 /// The limits of `host` as a sender on the path of `target`, smallest window first.

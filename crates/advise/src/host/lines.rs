@@ -2,7 +2,7 @@
 
 use sweetspot_units::Rate;
 
-use super::caps::{self, ASKED};
+use super::caps::{self, PROGRAM_BUFFER};
 use super::check::{IN_PROGRAM, PathTarget};
 use super::{Finding, HostAdvice, HostDirection, PathEnd, Sysctls};
 use crate::limit::LARGEST_WINDOW;
@@ -19,7 +19,7 @@ impl HostAdvice {
         if self.question.here.asked_receive_buffer.is_some() {
             out.push_str(&line("rcvbuf", &self.rcvbuf_words()));
             let in_program = |f: &Finding| f.command.strip_prefix(IN_PROGRAM).map(str::to_owned);
-            let own = self.findings.iter().find(|f| f.what == ASKED);
+            let own = self.findings.iter().find(|f| f.what == PROGRAM_BUFFER);
             out.extend(own.and_then(in_program).map(|words| line("program", &words)));
         }
         if let Some(target) = &self.target {
@@ -39,7 +39,7 @@ impl HostAdvice {
 
     /// The changes on which the reader has to decide: commands with a condition, or words.
     fn by_hand(&self, width: usize) -> String {
-        let rows = self.findings.iter().filter(|f| !f.is_in_set() && f.what != ASKED);
+        let rows = self.findings.iter().filter(|f| !f.is_in_set() && f.what != PROGRAM_BUFFER);
         rows.map(|f| match f.command.strip_prefix("# ") {
             Some(words) => {
                 let label = if f.is_change() { "by hand" } else { "note" };
@@ -107,9 +107,9 @@ impl HostAdvice {
     /// The rate that commands, or a change to the program in question, gain in `direction`, and the finding about that change.
     fn gain_in(&self, direction: &HostDirection) -> Option<(Rate, &Finding)> {
         let cap = direction.cap.as_ref()?;
-        let mut mended =
+        let mut removed =
             self.findings.iter().filter(|f| f.is_in_set() || f.command.starts_with(IN_PROGRAM));
-        let finding = mended.find(|f| f.what == cap.what && f.end == cap.end)?;
+        let finding = removed.find(|f| f.what == cap.what && f.end == cap.end)?;
         finding.gain.filter(|gain| *gain > Rate::ZERO).map(|gain| (gain, finding))
     }
 

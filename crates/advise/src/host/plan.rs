@@ -28,7 +28,7 @@ impl HostQuestion {
     /// The largest packet that the path and both devices carry, as far as known.
     pub fn mtu(&self) -> Bytes {
         let all = [self.path_mtu, device_mtu(&self.here), self.peer_mtu()].into_iter().flatten();
-        all.filter(|mtu| SENSIBLE_MTU.contains(&mtu.get())).min().unwrap_or(COMMON_MTU)
+        all.filter(|mtu| MTU_RANGE.contains(&mtu.get())).min().unwrap_or(COMMON_MTU)
     }
 
     fn peer_mtu(&self) -> Option<Bytes> {
@@ -76,12 +76,12 @@ fn device_mtu(host: &Snapshot) -> Option<Bytes> {
 pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
     let q = question;
     possible(q.connections > 0, "connections", q.connections, "it must be 1 or more")?;
-    let asked = q.here.asked_receive_buffer;
-    possible(asked != Some(Bytes::ZERO), "rcvbuf", "0 B", "it must be 1 B or more")?;
+    let requested = q.here.asked_receive_buffer;
+    possible(requested != Some(Bytes::ZERO), "rcvbuf", "0 B", "it must be 1 B or more")?;
     for (name, mtu) in [("path_mtu", q.path_mtu), ("peer_mtu", q.peer_mtu())] {
         let mtu = mtu.unwrap_or(COMMON_MTU);
         let why = "it must lie between 576B and 65535B";
-        possible(SENSIBLE_MTU.contains(&mtu.get()), name, mtu, why)?;
+        possible(MTU_RANGE.contains(&mtu.get()), name, mtu, why)?;
     }
     let packets = packets(q);
     let target = q.path.map(|path| target(q, path, raised_mtu(q, &packets))).transpose()?;
@@ -105,7 +105,7 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
 
 /// The largest IPv4 packet, in bytes; a loopback device's packets may be larger.
 const LARGEST_PACKET: Bytes = Bytes::new(65_535);
-const SENSIBLE_MTU: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
+const MTU_RANGE: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
 
 /// The recommended window does not depend on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
@@ -120,7 +120,7 @@ fn packets(q: &HostQuestion) -> Vec<Finding> {
 /// The MTU once the findings about `packets` are followed.
 fn raised_mtu(q: &HostQuestion, packets: &[Finding]) -> Bytes {
     let advised = packets.iter().filter_map(|f| f.wanted.parse().ok());
-    let advised = advised.filter(|mtu| SENSIBLE_MTU.contains(mtu)).map(Bytes::new);
+    let advised = advised.filter(|mtu| MTU_RANGE.contains(mtu)).map(Bytes::new);
     advised.fold(q.mtu(), Bytes::max)
 }
 
@@ -129,7 +129,7 @@ fn target(
     (rate, rtt): (Rate, Duration),
     raised_mtu: Bytes,
 ) -> Result<PathTarget, AdviceError> {
-    let whole = WindowQuestion {
+    let combined = WindowQuestion {
         rate,
         rtt,
         buffer: None,
@@ -139,9 +139,9 @@ fn target(
         mtu: raised_mtu,
         kernel: q.here.kernel.unwrap_or(ANY_KERNEL),
     };
-    let shares = window::to_hold(&whole)?.connections;
+    let shares = window::to_hold(&combined)?.connections;
     let connections = q.connections.max(shares);
-    let question = WindowQuestion { rate: rate.scaled(1.0 / connections as f64), ..whole };
+    let question = WindowQuestion { rate: rate.scaled(1.0 / connections as f64), ..combined };
     let window = window::to_hold(&question)?.window;
     let question = WindowQuestion { mtu: q.mtu(), ..question };
     Ok(PathTarget { question, raised_mtu, connections, window, shares })

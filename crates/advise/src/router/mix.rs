@@ -33,7 +33,7 @@ pub enum Favour {
 /// The loss rate assumed to tell long flows from short ones, before the loss is known.
 pub(super) const ASSUMED_LOSS: f64 = 1e-3;
 /// The paper's short flow: 30 packets (router-buffer §VII-C).
-const PAPERS_SHORT_FLOW: u64 = 30;
+const PAPER_SHORT_FLOW: u64 = 30;
 
 impl Mix {
     /// Reads one transfer size per line, such as `80kB`; empty lines and lines that begin with
@@ -99,7 +99,7 @@ impl Mix {
     /// If the packet size is zero.
     pub fn short_flow(&self, loss: f64, packet: Bytes) -> Result<ShortFlow, AdviceError> {
         let size = match self {
-            Mix::Short | Mix::Bulk => packet * PAPERS_SHORT_FLOW,
+            Mix::Short | Mix::Bulk => packet * PAPER_SHORT_FLOW,
             Mix::Sizes(sizes) => {
                 // The sizes are sorted, so the short ones come first.
                 let short = sizes.iter().take_while(|s| !is_long(**s, loss, packet)).count();

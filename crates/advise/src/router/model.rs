@@ -11,7 +11,7 @@ use sweetspot_theory::router::per_flow::RouterLink;
 use sweetspot_theory::router::traffic::{Outside, Prediction, Traffic};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::simulated::{ALMOST_FULL, OVERLOAD_LOSS};
+use super::simulated::{FULL_LOAD_SHARE, OVERLOAD_LOSS};
 use super::{Mix, RouterQuestion, size};
 use crate::AdviceError;
 
@@ -165,7 +165,7 @@ impl LinkModel {
     /// Whether half of the flows are in congestion avoidance for most of their time with any buffer up to 2 C T.
     fn follows_l_model(&self) -> bool {
         let delay = self.link.worst_delay(self.link.bdp()).scaled(2.0 * self.link.delay_slope());
-        let flow = self.flow(ALMOST_FULL * self.traffic.load);
+        let flow = self.flow(FULL_LOAD_SHARE * self.traffic.load);
         let loss = l_model::loss_at(self.mean.mss(), flow, self.link.propagation() + delay);
         let [median, _] = medians(self.mean.size(), self.traffic.tail_index);
         let events = median.as_f64() / self.mean.mss().as_f64() * loss.get();
@@ -174,7 +174,7 @@ impl LinkModel {
 
     /// Whether the flows can fill the link as far as the load requires.
     fn is_full(&self) -> bool {
-        self.offered() > ALMOST_FULL * self.traffic.load
+        self.offered() > FULL_LOAD_SHARE * self.traffic.load
     }
 
     /// Whether the best buffer follows from the M/M/1/B.
@@ -224,12 +224,12 @@ impl LinkModel {
         if !self.is_outside() {
             return Some(self.prediction.utilisation.at(buffer).min(offered));
         }
-        if offered <= ALMOST_FULL * self.traffic.load {
+        if offered <= FULL_LOAD_SHARE * self.traffic.load {
             return Some(offered);
         }
         let root = self.link.bdp().get() / libm::sqrt(self.flows() as f64);
         // Rules round to whole bytes, so allow a small difference.
-        (buffer.get() >= 0.999 * root).then_some(ALMOST_FULL * self.traffic.load)
+        (buffer.get() >= 0.999 * root).then_some(FULL_LOAD_SHARE * self.traffic.load)
     }
 
     /// The effect of `buffer`. Its numbers agree: each flow has the rate that TCP reaches at this loss and delay, and the flows
@@ -411,7 +411,7 @@ fn expected_form(ratio: CapacityRatio, tail_index: f64) -> Result<Option<Form>, 
 }
 
 fn traffic(q: &RouterQuestion, ratio: CapacityRatio, mean: &ShortFlow, bdp: Packets) -> Traffic {
-    let fill = filling_flows(mean, bdp, ratio);
+    let fill = flows_to_fill(mean, bdp, ratio);
     Traffic {
         gamma: ratio.gamma(),
         tail_index: q.parameters.tail_index.unwrap_or(TYPICAL_TAIL),
@@ -425,7 +425,7 @@ fn traffic(q: &RouterQuestion, ratio: CapacityRatio, mean: &ShortFlow, bdp: Pack
 
 // Little's law: C / s transfers begin per second. Each lasts D T_o, or the time that its input link takes.
 /// The number of flows that fill the link without loss and queueing.
-fn filling_flows(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
+fn flows_to_fill(mean: &ShortFlow, bdp: Packets, ratio: CapacityRatio) -> f64 {
     let rounds = mean.slow_start_rtts() as f64 * bdp.get() / mean.segments() as f64;
     rounds.max(ratio.gamma())
 }

@@ -48,7 +48,7 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     possible(has_short, "favour", q.favour, why)?;
     let judge = BufferEvaluation::new(&model, q)?;
     let Chosen { buffer, basis, range, two_rules, most } =
-        choose(q, &model).map_err(|e| blame_the_form(e, &model))?;
+        choose(q, &model).map_err(|e| or_form_error(e, &model))?;
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option(Rule::Available, bytes)).transpose()?;
     let recommended = judge.packets(Rule::Formula, buffer)?;
@@ -159,7 +159,7 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
 }
 
 /// Replaces `error` if a loss form exceeds 1 near the formula's optimum: the form is wrong, not the buffer under test.
-fn blame_the_form(error: AdviceError, model: &LinkModel) -> AdviceError {
+fn or_form_error(error: AdviceError, model: &LinkModel) -> AdviceError {
     match error {
         AdviceError::Theory(TheoryError::OutOfDomain { quantity: "buffer", .. }) => {
             AdviceError::Impossible {
@@ -251,12 +251,12 @@ type Found = (Packets, Basis, Option<BufferRange>);
 /// jump at the edge.
 fn for_transfers(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
     let found = best(q, model)?;
-    let way = libm::log2(model.traffic.distance());
-    if !model.is_closed_form() || way >= 1.0 {
+    let fraction = libm::log2(model.traffic.distance());
+    if !model.is_closed_form() || fraction >= 1.0 {
         return Ok(found);
     }
     let (near, ..) = best(q, &LinkModel::at_the_edge(q)?)?;
-    Ok((two_rules::between(found.0, near, way)?, Basis::Edge, None))
+    Ok((two_rules::between(found.0, near, fraction)?, Basis::Edge, None))
 }
 
 /// The best buffer for transfers that come and go, by the parameters of `model`.

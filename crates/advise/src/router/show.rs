@@ -295,11 +295,11 @@ impl RouterAdvice {
                 self.larger_words().into_iter().collect()
             }
             Some(simulated) if self.question.favour != Favour::Latency => {
-                let is_said = self.basis == Basis::Simulator;
+                let is_mentioned = self.basis == Basis::Simulator;
                 let (packet, rate) = (self.question.packet, self.question.rate);
                 let delay = |buffer: Packets| buffer.in_bytes(packet) / rate;
                 let favour = self.question.favour;
-                simulated.verdict(self.recommended.buffer, favour, is_said, delay)
+                simulated.verdict(self.recommended.buffer, favour, is_mentioned, delay)
             }
             _ => Vec::new(),
         }

@@ -70,7 +70,7 @@ pub(super) const OVERLOAD_LOSS: f64 = 3.0 / 32.0;
 /// A median of fewer transfers is not reliable.
 const ENOUGH_FLOWS: u64 = 30;
 /// A buffer replaces the first choice only if its rate is higher by this ratio.
-const BETTER: f64 = 1.05;
+const MIN_RATE_GAIN: f64 = 1.05;
 /// Significance level of a difference between two buffers (Student's t over the seeds).
 const SIGNIFICANCE: f64 = 0.05;
 
@@ -81,7 +81,7 @@ const DECISIVE_SCALE: f64 = 0.5;
 /// The share of the recommended buffer's rate that the buffers in the range keep.
 pub(super) const SHARE: f64 = 0.9;
 /// C T / sqrt(n) should keep this share of a link in use if persistent flows can fill it (Appenzeller, Keslassy, McKeown 2004).
-pub(super) const ALMOST_FULL: f64 = 0.98;
+pub(super) const FULL_LOAD_SHARE: f64 = 0.98;
 
 impl SimulatedRate {
     /// The median, if enough transfers finished.
@@ -110,7 +110,7 @@ impl Simulated {
         if !self.is_better(best, first, favour) {
             return Some(first);
         }
-        let enough = (self.rate(best, favour) / BETTER).max(self.rate(first, favour));
+        let enough = (self.rate(best, favour) / MIN_RATE_GAIN).max(self.rate(first, favour));
         all().find(|i| self.rate(*i, favour) >= enough)
     }
 
@@ -133,8 +133,9 @@ impl Simulated {
         let inside = if buffer > last { last } else { buffer };
         let above = self.buffers.iter().position(|tried| tried.buffer >= inside)?;
         let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
-        let way = |b: f64| libm::log(b / low.buffer.get());
-        let share = if above == 0 { 1.0 } else { way(inside.get()) / way(high.buffer.get()) };
+        let fraction = |b: f64| libm::log(b / low.buffer.get());
+        let share =
+            if above == 0 { 1.0 } else { fraction(inside.get()) / fraction(high.buffer.get()) };
         let line = |one: f64, other: f64| one + (other - one) * share;
         // Loss and delay follow powers of the buffer (router-buffer §VI).
         let power = |one: f64, other: f64| match one > 0.0 && other > 0.0 {
@@ -160,11 +161,11 @@ impl Simulated {
 
     /// The smallest buffer, interpolated, with which almost as much of the link is used as with `full`.
     pub(super) fn filling(&self, full: Packets) -> Option<Packets> {
-        let wanted = ALMOST_FULL * self.at(full)?.used;
+        let wanted = FULL_LOAD_SHARE * self.at(full)?.used;
         let above = self.buffers.iter().position(|tried| tried.used >= wanted)?;
         let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
-        let way = if above == 0 { 1.0 } else { (wanted - low.used) / (high.used - low.used) };
-        two_rules::between(high.buffer, low.buffer, way).ok()
+        let fraction = if above == 0 { 1.0 } else { (wanted - low.used) / (high.used - low.used) };
+        two_rules::between(high.buffer, low.buffer, fraction).ok()
     }
 
     /// The buffers around the best one up to `most` that keep 90 % of its rate; the lower end is interpolated. `None` if too few
@@ -180,8 +181,8 @@ impl Simulated {
             None => self.buffers[first].buffer,
             Some(below) => {
                 let [less, more] = [below, first].map(|i| self.rate(i, favour));
-                let way = (enough - less) / (more - less);
-                two_rules::between(self.buffers[first].buffer, self.buffers[below].buffer, way)
+                let fraction = (enough - less) / (more - less);
+                two_rules::between(self.buffers[first].buffer, self.buffers[below].buffer, fraction)
                     .ok()?
             }
         };
@@ -231,8 +232,8 @@ impl Simulated {
             let lost = self.buffers[lost].buffer;
             let [more, less] = [kept, lost]
                 .map(|buffer| self.at(buffer).map_or(0.0, |at| at.of(favour).rate.as_f64()));
-            let way = ((enough - less) / (more - less)).clamp(0.0, 1.0);
-            two_rules::between(kept, lost, way).unwrap_or(kept)
+            let fraction = ((enough - less) / (more - less)).clamp(0.0, 1.0);
+            two_rules::between(kept, lost, fraction).unwrap_or(kept)
         };
         let low = edge(first, first.unwrap_or(above).checked_sub(1));
         let high = edge((last > above).then(|| last - 1), (!is_last).then_some(last));
@@ -275,19 +276,19 @@ impl Simulated {
         let t = gain / libm::hypot(error(one), error(other));
         let is_significant =
             degrees > 0.0 && gain > 0.0 && student_t::two_sided_tail(t, degrees) < SIGNIFICANCE;
-        is_significant && self.rate(one, favour) > BETTER * self.rate(other, favour)
+        is_significant && self.rate(one, favour) > MIN_RATE_GAIN * self.rate(other, favour)
     }
 
-    /// Sentences about buffers other than `recommended`. With `is_said`, the advice already states that no buffer up to C T is
+    /// Sentences about buffers other than `recommended`. With `is_mentioned`, the advice already states that no buffer up to C T is
     /// better. `delay` gives the delay of a full buffer.
     pub(super) fn verdict(
         &self,
         recommended: Packets,
         favour: Favour,
-        is_said: bool,
+        is_mentioned: bool,
         delay: impl Fn(Packets) -> Duration,
     ) -> Vec<String> {
-        let mut words = match is_said {
+        let mut words = match is_mentioned {
             true => Vec::new(),
             false => {
                 vec!["No buffer up to C x T was significantly better in the simulator.".to_owned()]
@@ -339,12 +340,12 @@ impl Simulated {
         );
         let head = ["packets", "full ms", "mean ms", "loss %", "used %", "short", "bulk"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let (all, taken) = self.with_taken(recommended);
+        let (all, index) = self.with_recommended(recommended);
         for (i, b) in all.iter().enumerate() {
             let mark = match b.buffer {
                 buffer if buffer == self.buffers[self.advised].buffer => "*",
                 buffer if buffer == self.buffers[self.rule].buffer => "'",
-                _ if all.len() > self.buffers.len() && taken == Some(i) => "~",
+                _ if all.len() > self.buffers.len() && index == Some(i) => "~",
                 _ => "",
             };
             rows.push(row([
@@ -355,7 +356,7 @@ impl Simulated {
                 &format!("{:.1}", b.used * 100.0),
                 &b.short,
                 &b.bulk,
-                &if taken == Some(i) { "take" } else { "" },
+                &if index == Some(i) { "take" } else { "" },
             ]));
         }
         let between = if all.len() > self.buffers.len() { ", ~ interpolated" } else { "" };
@@ -368,7 +369,7 @@ impl Simulated {
 
     /// The buffers tried, and the index of the recommended one if the simulation decides. The recommended buffer is added,
     /// interpolated, if it was not tried.
-    fn with_taken(&self, recommended: Packets) -> (Vec<SimulatedBuffer>, Option<usize>) {
+    fn with_recommended(&self, recommended: Packets) -> (Vec<SimulatedBuffer>, Option<usize>) {
         let mut all = self.buffers.clone();
         let nearest = self.nearest(recommended).filter(|_| self.decides());
         // On the simulated link, buffers are whole packets.

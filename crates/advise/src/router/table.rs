@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Rate, Significant};
 
 use super::lines::RARE_LOSS;
 use super::model::{BULK, HEAVY_LOAD};
-use super::simulated::ALMOST_FULL;
+use super::simulated::FULL_LOAD_SHARE;
 use super::{BufferChoice, Mix, RouterAdvice, Rule, Source};
 use crate::text::{labelled, row, table, two_digits, wrap};
 
@@ -62,7 +62,7 @@ impl RouterAdvice {
 
     /// Whether closed forms assume `choice` to fill almost all of the link, and predict nothing.
     pub(super) fn assumes_use(&self, choice: &BufferChoice) -> bool {
-        let assumed = ALMOST_FULL * self.question.load.unwrap_or(HEAVY_LOAD);
+        let assumed = FULL_LOAD_SHARE * self.question.load.unwrap_or(HEAVY_LOAD);
         let is_assumed = choice.used.is_some_and(|used| (used - assumed).abs() < f64::EPSILON);
         choice.source == Source::Formula && self.is_closed_form() && is_assumed
     }

@@ -7,7 +7,7 @@ use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
 
 /// An unused share of the link that is worth a warning.
-const NOTABLE: f64 = 0.05;
+const NOTABLE_UNUSED_SHARE: f64 = 0.05;
 
 impl RouterAdvice {
     /// All warnings; each begins with "Warning:".
@@ -52,7 +52,7 @@ impl RouterAdvice {
 
     /// Whether the recommended buffer leaves a notable share of the link idle.
     pub(super) fn leaves_idle(&self) -> bool {
-        self.recommended.used.is_some_and(|used| used < 1.0 - NOTABLE)
+        self.recommended.used.is_some_and(|used| used < 1.0 - NOTABLE_UNUSED_SHARE)
     }
 
     /// The remark that the number of inputs, which is unknown, decides whether anything queues behind slow ones.
@@ -169,7 +169,7 @@ impl RouterAdvice {
                 libm::hypot(row.error(Favour::Short).as_f64(), r.error(Favour::Short).as_f64());
             let rate = row.short.map_or(0.0, Rate::as_f64);
             rate + 2.0 * chance >= own.as_f64()
-                && row.used.is_some_and(|more| more > used + NOTABLE)
+                && row.used.is_some_and(|more| more > used + NOTABLE_UNUSED_SHARE)
         };
         let rows = self.rows();
         let fuller = rows.iter().filter(|row| is_full && serves_short && no_worse(row));

@@ -3,7 +3,7 @@
 use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
-use super::lossy::{ENOUGH, FILLED};
+use super::lossy::{FILLED_SHARE, SUFFICIENT_RATE_SHARE};
 use super::show::{rate, size};
 use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
@@ -129,7 +129,7 @@ impl WindowAdvice {
     }
 
     /// The congestion control, if losses make it relevant.
-    fn by_whom(&self) -> String {
+    fn congestion_control_words(&self) -> String {
         match self.question.random_loss() {
             Some(_) => format!(" with {}", self.question.congestion),
             _ => String::new(),
@@ -182,7 +182,7 @@ impl WindowAdvice {
             None | Some(Duration::ZERO) => "no queue".to_owned(),
             Some(delay) => format!("{delay} queue"),
         };
-        let whose = format!(" on the wire, simulated{}", self.by_whom());
+        let whose = format!(" on the wire, simulated{}", self.congestion_control_words());
         match &self.simulated {
             // The nearest window that was tried, which is not exactly half.
             Some(simulated) => {
@@ -202,7 +202,7 @@ impl WindowAdvice {
             None => format!(
                 "{full}{} on the wire{}, {queue}; half the window: {}",
                 self.each(),
-                self.by_whom(),
+                self.congestion_control_words(),
                 rate(self.wrong_by_two[0].rate)
             ),
         }
@@ -268,7 +268,7 @@ impl WindowAdvice {
         let others: Vec<String> = loss.into_iter().chain(bbr).collect();
         let others = others.join(", ");
         let or = if others.is_empty() { "" } else { " or " };
-        let (share, n) = (Percent(FILLED), fills.connections);
+        let (share, n) = (Percent(FILLED_SHARE), fills.connections);
         // With several connections, each has to fill its share.
         let times = if self.connections > 1 { " times as many" } else { "" };
         format!("to fill {share} of the path: {others}{or}{n}{times} connections")
@@ -287,14 +287,16 @@ impl WindowAdvice {
     fn gains_by_twice(&self) -> Option<Rate> {
         let [one, twice] = [&self.recommended, &self.wrong_by_two[1]].map(|choice| choice.rate);
         let (one, twice) = one.zip(twice).filter(|_| !self.peaks_overflow)?;
-        (one < twice.scaled(ENOUGH * ENOUGH)).then_some(twice)
+        (one < twice.scaled(SUFFICIENT_RATE_SHARE * SUFFICIENT_RATE_SHARE)).then_some(twice)
     }
 
     /// The cost of half the window. Loss may limit a flow to far less than either window.
     fn half_in_words(&self) -> String {
-        let [whole, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| c.rate);
-        match whole.zip(half) {
-            Some((whole, half)) if half >= whole.scaled(ENOUGH) => {
+        let [recommended_rate, half] = [&self.recommended, &self.wrong_by_two[0]].map(|c| c.rate);
+        match recommended_rate.zip(half) {
+            Some((recommended_rate, half))
+                if half >= recommended_rate.scaled(SUFFICIENT_RATE_SHARE) =>
+            {
                 "half the window is almost as fast".to_owned()
             }
             _ => format!("half the window gives {}", rate(half)),
@@ -405,7 +407,7 @@ impl TriedWindows {
     fn uncertain(&self) -> Option<String> {
         let hold = self.hold()?;
         let half = self.interval(hold)?;
-        let is_wide = half > hold.rate.saturating_sub(hold.rate.scaled(ENOUGH));
+        let is_wide = half > hold.rate.saturating_sub(hold.rate.scaled(SUFFICIENT_RATE_SHARE));
         is_wide.then(|| format!("{} (95 %)", with_error(hold.rate, half)))
     }
 }

@@ -5,22 +5,22 @@ use sweetspot_theory::reno::pftk::Flow;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::situation::Situation;
-use super::{LossResponse, MOST_HELD, WindowQuestion};
+use super::{LossResponse, MAX_HELD, WindowQuestion};
 use crate::AdviceError;
 
 /// Added to the RTT for the first RTO: Linux's minimum, TCP_RTO_MIN (RFC 6298).
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 /// A window suffices if it carries this share of the rate of an unlimited window.
-pub(super) const ENOUGH: f64 = 0.99;
+pub(super) const SUFFICIENT_RATE_SHARE: f64 = 0.99;
 /// Ratio at which the bisection for a window or a loss ends.
 const PRECISION: f64 = 1.01;
 /// A lower loss than any link has, where the search for a loss starts.
-const LEAST_LOSS: f64 = 1e-18;
+const MIN_LOSS: f64 = 1e-18;
 /// BBR slows down above a loss of 2 % per round trip (draft-ietf-ccwg-bbr, section 2.7, BBR.LossThresh).
-const TOLERATED_BY_BBR: f64 = 0.02;
+const BBR_LOSS_TOLERANCE: f64 = 0.02;
 
 /// Loss limits a transfer if its rate is below this share of the free rate; the remedies restore this share.
-pub(super) const FILLED: f64 = 0.95;
+pub(super) const FILLED_SHARE: f64 = 0.95;
 
 /// The ways to fill 95 % of a path on which loss limits a single connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -43,7 +43,7 @@ impl Situation {
         let Some(loss) = self.loss() else { return Ok(None) };
         // If loss is the limit, peaks are rare, so an unknown buffer is assumed never to overflow.
         let buffer = match self.question.buffer {
-            None if self.loss_limited => MOST_HELD,
+            None if self.loss_limited => MAX_HELD,
             _ => self.left.buffer(),
         };
         self.bounded(congestion, loss, buffer, window).map(Some)
@@ -73,16 +73,16 @@ impl Situation {
         let congestion = self.question.congestion;
         let above = self.above_every_window();
         if self.question.buffer.is_none() {
-            return self.bounded(congestion, loss, MOST_HELD, above);
+            return self.bounded(congestion, loss, MAX_HELD, above);
         }
         let rate = |window| self.bounded(congestion, loss, self.left.buffer(), window);
         Ok(rate(self.sweet_spot().high)?.max(rate(above)?))
     }
 
-    /// Whether loss keeps even the best window below `FILLED` of the free rate.
+    /// Whether loss keeps even the best window below `FILLED_SHARE` of the free rate.
     pub(super) fn limited_by_loss(&self) -> Result<bool, AdviceError> {
         let Some(loss) = self.loss() else { return Ok(false) };
-        Ok(self.best_under(loss)? < self.left.capacity().scaled(FILLED))
+        Ok(self.best_under(loss)? < self.left.capacity().scaled(FILLED_SHARE))
     }
 
     fn under_loss(&self, window: Bytes) -> Rate {
@@ -103,7 +103,7 @@ impl Situation {
         let [high, above] = [self.sweet_spot().high, self.above_every_window()];
         let [at_high, at_above] = [high, above].map(|window| self.under_loss(window));
         let largest = if at_high > at_above { high } else { above };
-        let enough = at_high.max(at_above).scaled(ENOUGH);
+        let enough = at_high.max(at_above).scaled(SUFFICIENT_RATE_SHARE);
         // A lower bound: at most one window is in flight per RTT, and at least one packet.
         let least = (enough * self.left.minimum_rtt()).max(self.question.mtu);
         let (mut small, mut large) = (least.min(largest), largest);
@@ -124,7 +124,7 @@ impl Situation {
         now: Rate,
     ) -> Result<Option<FillsPath>, AdviceError> {
         let Some(loss) = self.loss() else { return Ok(None) };
-        let target = self.left.capacity().scaled(FILLED);
+        let target = self.left.capacity().scaled(FILLED_SHARE);
         if one >= target {
             return Ok(None);
         }
@@ -133,7 +133,7 @@ impl Situation {
             let loss = Probability::new(libm::exp(log)).filter(|loss| loss.get() > 0.0);
             loss.is_none_or(|loss| self.best_under(loss).is_ok_and(|rate| rate >= wanted))
         };
-        let [mut small, mut large] = [LEAST_LOSS, loss.get()].map(libm::log);
+        let [mut small, mut large] = [MIN_LOSS, loss.get()].map(libm::log);
         let is_known = small < large && fills(small);
         while is_known && large - small > libm::log(PRECISION) {
             let middle = f64::midpoint(small, large);
@@ -142,7 +142,7 @@ impl Situation {
         Ok(Some(FillsPath {
             loss: is_known.then(|| libm::exp(small)),
             connections: target.bits_per_second().div_ceil(one.bits_per_second().max(1)).max(2),
-            bbr: loss.get() <= TOLERATED_BY_BBR,
+            bbr: loss.get() <= BBR_LOSS_TOLERANCE,
         }))
     }
 }

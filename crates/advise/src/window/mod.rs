@@ -138,7 +138,7 @@ pub struct WindowAdvice {
 }
 
 /// More bytes than any path or router holds.
-const MOST_HELD: Bytes = Bytes::new(1 << 42);
+const MAX_HELD: Bytes = Bytes::new(1 << 42);
 
 /// Recommends a window for the path.
 ///
@@ -188,24 +188,24 @@ fn situation(question: &WindowQuestion) -> Result<(Situation, u64), AdviceError>
     }
     let product = q.rate * q.rtt;
     let why = "no path holds that much; it must be 4 TB or less";
-    possible(product <= MOST_HELD, "rate x RTT of", product, why)?;
+    possible(product <= MAX_HELD, "rate x RTT of", product, why)?;
     if let Some(buffer) = q.buffer {
         let why = "no router has that much; it must be 4 TB or less";
-        possible(buffer <= MOST_HELD, "buffer", buffer, why)?;
+        possible(buffer <= MAX_HELD, "buffer", buffer, why)?;
     }
 
     let initial = q.initial_window();
     if product < initial {
         return Err(AdviceError::NoWindowHelps { room: "rate x RTT", holds: product, initial });
     }
-    let whole = Situation::new(q)?;
-    let largest = whole.largest_to_try();
+    let full_path = Situation::new(q)?;
+    let largest = full_path.largest_to_try();
     if largest < initial {
         let room = "the room beside cross traffic, the buffer's included,";
         return Err(AdviceError::NoWindowHelps { room, holds: largest, initial });
     }
-    match windows_needed(&whole) {
-        1 => Ok((whole, 1)),
+    match windows_needed(&full_path) {
+        1 => Ok((full_path, 1)),
         n => shared(q, n),
     }
 }

@@ -48,10 +48,10 @@ pub const STEADY_LOSSES: f64 = 4.0;
 /// Number of windows to try.
 const WINDOW_STEPS: usize = 12;
 /// Windows within this distance of half or twice the size count as "about" that size, in doublings.
-const ABOUT: f64 = 0.5;
+const SAME_SIZE_DISTANCE: f64 = 0.5;
 
 /// The largest window to try beside reactive flows, as a multiple of the largest that overflows nothing.
-const BEYOND_EDGE: f64 = 1.2;
+const EDGE_MARGIN: f64 = 1.2;
 
 impl TriedWindows {
     /// The recommended window: the smallest that is as fast as the fastest, because its queue is the shortest. `None` if no
@@ -132,9 +132,9 @@ impl WindowAdvice {
         // Elephants and mice yield to larger windows, at their own cost.
         let polite = match q.cross.map(|cross| cross.kind) {
             None | Some(CrossKind::Udp) => unlimited,
-            Some(CrossKind::Elephants) => self.sweet_spot.high.scaled(BEYOND_EDGE),
+            Some(CrossKind::Elephants) => self.sweet_spot.high.scaled(EDGE_MARGIN),
             Some(CrossKind::Mice) => {
-                self.sweet_spot.high.max(self.bdps.first()?.window?).scaled(BEYOND_EDGE)
+                self.sweet_spot.high.max(self.bdps.first()?.window?).scaled(EDGE_MARGIN)
             }
         };
         let largest = unlimited.min(polite).min(LARGEST_WINDOW);
@@ -189,7 +189,8 @@ impl WindowAdvice {
         let other = |window: Bytes| {
             let nearest = simulated.nearest(window).copied();
             nearest.filter(|tried| {
-                libm::fabs(libm::log2(tried.window.as_f64() / window.as_f64())) <= ABOUT
+                libm::fabs(libm::log2(tried.window.as_f64() / window.as_f64()))
+                    <= SAME_SIZE_DISTANCE
             })
         };
         let (half, double) = (other(hold.window / 2), other(hold.window * 2));

@@ -107,18 +107,18 @@ fn unread_settings_limit_no_direction() {
 
 #[test]
 fn the_answer_covers_the_requested_receive_buffer() {
-    let asked = |bytes: u64| {
+    let advise_with_buffer = |bytes: u64| {
         let here = Snapshot { asked_receive_buffer: Some(Bytes::new(bytes)), ..host("") };
         ask(here)
     };
-    let finding = &asked(100_000).json()["findings"][0];
+    let finding = &advise_with_buffer(100_000).json()["findings"][0];
     assert!(finding["command"].is_null(), "{finding}");
     assert!(
         finding["by_hand"].as_str().unwrap().starts_with("in the program: do not"),
         "{finding}"
     );
     // A window of the request: 100 kB over the RTT.
-    let (small, large) = (asked(100_000), asked(1_000_000_000));
+    let (small, large) = (advise_with_buffer(100_000), advise_with_buffer(1_000_000_000));
     let text = small.text(false, 80);
     assert!(
         text.starts_with("rcvbuf    SO_RCVBUF of 100 kB allows a window of 100 kB: "),

@@ -186,9 +186,9 @@ fn short_flows_that_cannot_fill_the_link_get_no_share_of_it() {
     };
     let advice = advise(&q).unwrap();
     let r = &advice.recommended;
-    let close = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-3;
-    assert!(close(r.flow.unwrap().as_f64(), 640_000.0 / 0.36), "{r:?}");
-    assert!(close(r.used.unwrap(), 20.0 * 640_000.0 / 0.36 / 1e9), "{r:?}");
+    let is_close = |found: f64, wanted: f64| (found / wanted - 1.0).abs() < 1e-3;
+    assert!(is_close(r.flow.unwrap().as_f64(), 640_000.0 / 0.36), "{r:?}");
+    assert!(is_close(r.used.unwrap(), 20.0 * 640_000.0 / 0.36 / 1e9), "{r:?}");
     // Bursts still queue, which no formula here predicts; the numbers are unknown, not zero.
     assert_eq!((r.loss, r.mean_delay, r.short, r.bulk), (None, None, None, None));
     let text = advice.answer(80).replace("\n  ", " ");

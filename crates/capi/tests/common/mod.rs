@@ -51,19 +51,19 @@ pub fn installed(prefix: &Path, packages: &[&str]) -> Option<Vec<String>> {
         .unwrap();
     assert!(make.status.success(), "{}", String::from_utf8_lossy(&make.stderr));
     let library = prefix.join("lib");
-    let asked = Command::new("pkg-config")
+    let pkg_config = Command::new("pkg-config")
         .args(["--cflags", "--libs"])
         .args(packages)
         .env("PKG_CONFIG_PATH", library.join("pkgconfig"))
         .output();
-    match asked {
-        Ok(asked) if asked.status.success() => {
-            let options = String::from_utf8(asked.stdout).unwrap();
+    match pkg_config {
+        Ok(pkg_config) if pkg_config.status.success() => {
+            let options = String::from_utf8(pkg_config.stdout).unwrap();
             let path = format!("-Wl,-rpath,{}", library.display());
             Some(options.split_whitespace().map(str::to_owned).chain([path]).collect())
         }
-        Ok(asked) if packages.len() == 1 => {
-            panic!("{}", String::from_utf8_lossy(&asked.stderr))
+        Ok(pkg_config) if packages.len() == 1 => {
+            panic!("{}", String::from_utf8_lossy(&pkg_config.stderr))
         }
         Ok(_) => {
             skipped(format!("no {} (apt-get install libcurl4-openssl-dev)", packages[0]));

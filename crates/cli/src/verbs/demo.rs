@@ -82,7 +82,7 @@ pub fn run(arguments: DemoArguments) -> Ending {
         refuse_unreadable(file)?;
     }
     if arguments.size == Bytes::ZERO {
-        return Ok(usage_error::said("--size 0B: nothing to move; give at least one byte"));
+        return Ok(usage_error::reject("--size 0B: nothing to move; give at least one byte"));
     }
     refuse_repeated(&arguments.sizing)?;
     refuse_unable(&variants)?;

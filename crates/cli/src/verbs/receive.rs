@@ -2,14 +2,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{Asked, ReceiveOptions, Target, receive};
+use sweetspot_transfer::{ReceiveOptions, RequestedSources, Target, receive};
 
 use super::Ending;
 use super::transfer::{
     ConnectionArguments, ContactArguments, OutputArguments, TrustArguments, is_ticket,
     members_pointer, progress_help, sizing, ticket_help,
 };
-use crate::option_hints::Asker;
+use crate::option_hints::HintVerb;
 use sweetspot_program::usage_error::{self, UsageError};
 
 /// `sweetspot receive` as typed.
@@ -83,7 +83,7 @@ impl ReceiveArguments {
 pub fn run(arguments: ReceiveArguments) -> Ending {
     let (ticket, path) = arguments.operands();
     if !ticket.is_some_and(is_ticket) && path.is_some_and(is_ticket) {
-        return Ok(usage_error::said("the ticket comes first: sweetspot receive TICKET TARGET"));
+        return Ok(usage_error::reject("the ticket comes first: sweetspot receive TICKET TARGET"));
     }
     let path = Path::new(path.unwrap_or(OsStr::new(".")));
     let contact = arguments.contact.contact(ticket)?.ok_or_else(|| {
@@ -95,15 +95,15 @@ pub fn run(arguments: ReceiveArguments) -> Ending {
     let json_in_content = arguments.output.json && target == Target::Output;
     if json_in_content {
         let wrong = "standard output takes the content or --json, not both; give a file";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     if target == Target::Output && (arguments.trust.xattrs || arguments.trust.dotfiles) {
         let wrong =
             "standard output takes neither attributes nor names; leave out --xattrs and --dotfiles";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     let options = ReceiveOptions {
-        asked: Asked::Offered,
+        requested: RequestedSources::Offered,
         overwrite: arguments.force,
         attributes: arguments.trust.xattrs,
         dotfiles: arguments.trust.dotfiles,
@@ -113,9 +113,9 @@ pub fn run(arguments: ReceiveArguments) -> Ending {
         retry_for: arguments.connections.retry_for,
         ..ReceiveOptions::at(target)
     };
-    let reporter = arguments.output.reporter(Asker::Receive)?;
+    let reporter = arguments.output.reporter(HintVerb::Receive)?;
     if options.target != Target::Output {
-        reporter.tell_when_interrupted();
+        reporter.print_when_interrupted();
     }
     let mut observer = reporter.observer(1);
     let received = receive(&contact, &options, observer.as_mut());

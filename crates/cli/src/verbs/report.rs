@@ -61,7 +61,7 @@ pub struct ReportArguments {
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub fn run(arguments: ReportArguments) -> Ending {
-    whole_file::spares_inputs("--out", Some(&arguments.out), &arguments.results)?;
+    whole_file::check_not_input("--out", Some(&arguments.out), &arguments.results)?;
     refuse_other_suffix(&arguments.out)?;
     let (findings, notes) = read_all(&arguments.results)?;
     let sheets = sheets(&findings);
@@ -69,7 +69,7 @@ pub fn run(arguments: ReportArguments) -> Ending {
     let page = report_page(&names.join(", "), &sheets, &notes, VERSION, arguments.theme.into());
     let pictures = arguments.pictures(&sheets)?;
     for picture in &pictures {
-        whole_file::spares_inputs(picture.option, Some(&picture.path), &arguments.results)?;
+        whole_file::check_not_input(picture.option, Some(&picture.path), &arguments.results)?;
     }
     if let Some(parent) = arguments.out.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         whole_file::make_directory("--out", parent)?;
@@ -94,7 +94,7 @@ fn refuse_other_suffix(out: &Path) -> Result<(), UsageError> {
         ));
     }
     let expected = "FILE.html; for pictures, give --svg DIR or --png DIR";
-    whole_file::has_format("--out", Some(out), &["html", "htm"], expected)
+    whole_file::check_extension("--out", Some(out), &["html", "htm"], expected)
 }
 
 /// The content of every file, with its name, and notes about versions.
@@ -129,8 +129,8 @@ struct Written {
 impl ReportArguments {
     /// Draws every picture in every requested format.
     fn pictures(&self, sheets: &[Sheet]) -> Result<Vec<Written>, String> {
-        let asked = self.svg.is_some() || self.png.is_some();
-        if asked && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
+        let wants_pictures = self.svg.is_some() || self.png.is_some();
+        if wants_pictures && sheets.iter().all(|sheet| sheet.plots.is_empty()) {
             return Err(
                 "these results have only tables, so there is no picture to write; run --out, run \
                  --series and sweeps have pictures"
@@ -176,7 +176,7 @@ fn in_json(written: &[Written], sheets: &[Sheet]) -> serde_json::Value {
 }
 
 fn open(path: &Path) -> Fallible<ResultFile> {
-    let bytes = text_file::whole(path)
+    let bytes = text_file::read_any_size(path)
         .map_err(|error| text_file::unreadable(path, &error, "a file of results"))?;
     let name = text_file::named(path);
     let file = quietly(|| read_file(&name, bytes, VERSION));

@@ -15,7 +15,7 @@ use super::transfer::{
     files_from, is_ticket, members_help, one_standard_input, progress_help, sizing_of_path,
     ticket_help,
 };
-use crate::option_hints::Asker;
+use crate::option_hints::HintVerb;
 use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::{self, UsageError};
 
@@ -189,22 +189,22 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     let contact = arguments.contact.contact(named.as_deref())?;
     if arguments.paths.iter().any(|path| path.is_empty()) {
         let wrong = "an argument is empty: expected SOURCE... and a ticket; is a variable unset?";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     if arguments.paths.is_empty() {
-        return Ok(usage_error::said("there is no source: sweetspot send SOURCE... TICKET"));
+        return Ok(usage_error::reject("there is no source: sweetspot send SOURCE... TICKET"));
     }
     if arguments.name.is_some() && arguments.paths.len() > 1 {
-        return Ok(usage_error::said("--name renames a single source; send one at a time"));
+        return Ok(usage_error::reject("--name renames a single source; send one at a time"));
     }
     if let Some(name) = &arguments.name {
         RelativePath::new(name.as_bytes()).map_err(|error| UsageError::new(error.to_string()))?;
     }
     if arguments.paths.iter().any(|path| is_ticket(path)) {
-        return Ok(usage_error::said("the ticket comes last: sweetspot send SOURCE... TICKET"));
+        return Ok(usage_error::reject("the ticket comes last: sweetspot send SOURCE... TICKET"));
     }
     if contact.is_none() && arguments.dry_run {
-        return Ok(usage_error::said("--dry-run compares with a receiver: give its ticket"));
+        return Ok(usage_error::reject("--dry-run compares with a receiver: give its ticket"));
     }
     // A last word that is neither a file nor a ticket was probably meant as a ticket, unless none is needed.
     if let (None, false, [_, .., last]) = (&contact, arguments.offer, &arguments.paths[..])
@@ -222,9 +222,9 @@ pub fn run(mut arguments: SendArguments) -> Ending {
     if contact.is_none() && !arguments.offers() {
         let wrong = "there is no ticket: give the one that `sweetspot serve` printed, or add \
                      --offer to print one and wait for `sweetspot receive`";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
-    let asker = if contact.is_some() { Asker::Send } else { Asker::Offer };
+    let hint_verb = if contact.is_some() { HintVerb::Send } else { HintVerb::Offer };
     let paths: Vec<PathBuf> = arguments.paths.iter().map(PathBuf::from).collect();
     let options = SendOptions {
         sources: arguments.choice.sources(paths, arguments.name)?,
@@ -233,14 +233,14 @@ pub fn run(mut arguments: SendArguments) -> Ending {
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
         may_switch: arguments.may_switch,
-        path: arguments.path.resolve(arguments.sizing, asker)?,
+        path: arguments.path.resolve(arguments.sizing, hint_verb)?,
         probes: !arguments.no_probes,
         streams: arguments.connections.streams,
         greedy: arguments.share == Share::Greedy,
         retry_for: arguments.connections.retry_for,
         ..SendOptions::default()
     };
-    let reporter = arguments.output.reporter(asker)?;
+    let reporter = arguments.output.reporter(hint_verb)?;
     match contact {
         Some(contact) => send_to(&contact, &options, &reporter),
         None => {
@@ -262,7 +262,7 @@ pub fn run(mut arguments: SendArguments) -> Ending {
 fn send_to(contact: &Contact, options: &SendOptions, reporter: &TransferReporter) -> Ending {
     let is_repeatable = !options.sources.paths.iter().any(|path| path == Path::new("-"));
     if is_repeatable && !options.dry_run {
-        reporter.tell_when_interrupted();
+        reporter.print_when_interrupted();
     }
     let mut observer = reporter.observer(1);
     let sent = send(contact, options, observer.as_mut());

@@ -54,7 +54,7 @@ const WITHOUT_WEBASSEMBLY: &str = "no diagnose page in this build; use `sweetspo
 
 pub fn run(arguments: UiArguments) -> Ending {
     for path in &arguments.watch {
-        whole_file::has_place("--watch", Some(path)).map_err(UsageError::new)?;
+        whole_file::check_creatable("--watch", Some(path)).map_err(UsageError::new)?;
     }
     let watched: Vec<WatchedFile> = arguments.watch.iter().map(WatchedFile::new).collect();
     watched.iter().try_for_each(is_watchable)?;

@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sweetspot_trace::file::file_header;
 
-use super::{Tested, stderr};
+use super::{TestResult, stderr};
 
 /// Runs `diagnose` with these options on `file`, with at most 1 GB of address space. A larger allocation aborts the program.
 fn within_a_gigabyte(options: &str, file: &Path) -> std::io::Result<Output> {
@@ -73,7 +73,7 @@ fn empty_lines(count: usize) -> std::io::Result<Vec<u8>> {
 }
 
 #[test]
-fn a_small_hostile_capture_cannot_exhaust_memory() -> Tested {
+fn a_small_hostile_capture_cannot_exhaust_memory() -> TestResult {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("capture");
     // A pcapng block and a pcap record that declare 2 GB.
@@ -90,22 +90,22 @@ fn a_small_hostile_capture_cannot_exhaust_memory() -> Tested {
         assert!(content.len() < 100_000, "{reason}: {} bytes", content.len());
         fs::write(&file, content)?;
         let output = within_a_gigabyte("", &file)?;
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{reason}: {said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains("/capture") && said.contains(reason), "{said}");
+        let message = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{reason}: {message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains("/capture") && message.contains(reason), "{message}");
     }
     Ok(())
 }
 
 #[test]
-fn a_small_hostile_recording_cannot_exhaust_memory() -> Tested {
+fn a_small_hostile_recording_cannot_exhaust_memory() -> TestResult {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("ss.log");
     fs::write(&file, empty_lines(257)?)?;
     let output = within_a_gigabyte("--tcpinfo", &file)?;
-    let said = stderr(&output);
-    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.contains("more than 256 MiB"), "{said}");
+    let message = stderr(&output);
+    assert_eq!((output.status.code(), message.lines().count()), (Some(1), 1), "{message}");
+    assert!(message.contains("more than 256 MiB"), "{message}");
     Ok(())
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sweetspot_trace::file::{file_header, record_header};
 use sweetspot_units::{Duration, Time};
 
-use super::{Tested, stderr, stdout, sweetspot};
+use super::{TestResult, stderr, stdout, sweetspot};
 
 /// An Ethernet frame with a TCP segment over IPv4, from the first port to the second.
 fn packet(ports: [u16; 2], seq: u32, ack: u32, payload: usize) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn flows(json: &str) -> Result<Value, serde_json::Error> {
 }
 
 #[test]
-fn a_compressed_or_piped_capture_gives_the_same_flows() -> Tested {
+fn a_compressed_or_piped_capture_gives_the_same_flows() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("plain"), capture())?;
@@ -73,7 +73,7 @@ fn a_compressed_or_piped_capture_gives_the_same_flows() -> Tested {
 }
 
 #[test]
-fn a_truncated_compressed_capture_is_read_up_to_the_cut() -> Tested {
+fn a_truncated_compressed_capture_is_read_up_to_the_cut() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     // Stored, not deflated: each byte of the file is a byte of the capture.
@@ -121,17 +121,17 @@ fn noise(length: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_single_omitted_flow_is_singular() -> Tested {
+fn a_single_omitted_flow_is_singular() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("a.pcap").display().to_string();
     fs::write(&file, capture())?;
-    let said = stdout(&sweetspot(&["diagnose", &file, "--flows", "0"])?);
-    assert!(said.contains("1 flow is left out; --flows 1 shows all"), "{said}");
+    let printed = stdout(&sweetspot(&["diagnose", &file, "--flows", "0"])?);
+    assert!(printed.contains("1 flow is left out; --flows 1 shows all"), "{printed}");
     Ok(())
 }
 
 #[test]
-fn a_directory_stands_for_its_captures_sorted_by_name() -> Tested {
+fn a_directory_stands_for_its_captures_sorted_by_name() -> TestResult {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("b.pcap"), capture())?;
     fs::write(dir.path().join("a.pcap"), &capture()[..500])?;
@@ -149,7 +149,7 @@ fn a_directory_stands_for_its_captures_sorted_by_name() -> Tested {
 
 /// Files with a capture's name are listed with an error. Other files that are not captures are skipped.
 #[test]
-fn unreadable_captures_in_a_directory_are_listed_with_their_error() -> Tested {
+fn unreadable_captures_in_a_directory_are_listed_with_their_error() -> TestResult {
     let dir = tempfile::tempdir()?;
     fs::write(dir.path().join("a.pcap"), capture())?;
     fs::write(dir.path().join("empty.pcap"), "")?;
@@ -170,7 +170,7 @@ fn unreadable_captures_in_a_directory_are_listed_with_their_error() -> Tested {
 }
 
 #[test]
-fn an_html_page_is_self_contained() -> Tested {
+fn an_html_page_is_self_contained() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("slow.pcap"), capture())?;
@@ -193,7 +193,7 @@ fn an_html_page_is_self_contained() -> Tested {
 }
 
 #[test]
-fn recorded_ss_output_is_diagnosed_like_a_live_connection() -> Tested {
+fn recorded_ss_output_is_diagnosed_like_a_live_connection() -> TestResult {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("ss.log");
@@ -240,7 +240,7 @@ fn written(mut packets: Vec<(u64, bool, Vec<u8>)>) -> Vec<u8> {
 }
 
 #[test]
-fn a_scenario_derived_from_a_capture_runs() -> Tested {
+fn a_scenario_derived_from_a_capture_runs() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("bursts.pcap"), written(bursts()))?;
@@ -280,7 +280,7 @@ fn a_scenario_derived_from_a_capture_runs() -> Tested {
 }
 
 #[test]
-fn captures_at_both_ends_show_the_loss_between_them() -> Tested {
+fn captures_at_both_ends_show_the_loss_between_them() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("sender.pcap"), written(bursts()))?;
@@ -296,14 +296,14 @@ fn captures_at_both_ends_show_the_loss_between_them() -> Tested {
     assert!((joined["rtt_s"].as_f64().unwrap_or(0.0) - 0.02).abs() < 1e-4, "{joined}");
     assert!((joined["clock_offset_s"].as_f64().unwrap_or(0.0) - 5.0).abs() < 1e-4, "{joined}");
     assert_eq!((&joined["data"]["lost"], &joined["acks"]["lost"]), (&1.into(), &0.into()));
-    let said = stdout(&sweetspot(&[&["diagnose"][..], &files].concat())?);
-    let said = said.replace("\n    ", " ");
-    assert!(said.contains("1 of 1000 lost") || said.contains("1 of 999 lost"), "{said}");
+    let printed = stdout(&sweetspot(&[&["diagnose"][..], &files].concat())?);
+    let printed = printed.replace("\n    ", " ");
+    assert!(printed.contains("1 of 1000 lost") || printed.contains("1 of 999 lost"), "{printed}");
     Ok(())
 }
 
 #[test]
-fn follow_reads_a_growing_capture_to_its_end() -> Tested {
+fn follow_reads_a_growing_capture_to_its_end() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("growing.pcap");
     let whole = capture();
@@ -313,22 +313,22 @@ fn follow_reads_a_growing_capture_to_its_end() -> Tested {
     let command = command.args(["diagnose", "--json", "--for", "3s", "--follow"]).arg(&file);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut output = BufReader::new(child.stdout.take().ok_or("no standard output")?);
-    let mut said = String::new();
+    let mut printed = String::new();
     // The second half is written after the first has been reported.
-    output.read_line(&mut said)?;
+    output.read_line(&mut printed)?;
     fs::OpenOptions::new().append(true).open(&file)?.write_all(second)?;
-    output.read_to_string(&mut said)?;
+    output.read_to_string(&mut printed)?;
     child.wait()?;
-    let lines: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let lines: Vec<Value> = printed.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let (report, tables) = lines.split_last().ok_or("nothing was said")?;
-    assert!(tables.len() >= 2, "{said}");
-    assert!(tables[0]["connections"][0]["bytes"].as_u64() < Some(10_000), "{said}");
-    assert_eq!(report["flows"][0]["bytes"], 10_000, "{said}");
+    assert!(tables.len() >= 2, "{printed}");
+    assert!(tables[0]["connections"][0]["bytes"].as_u64() < Some(10_000), "{printed}");
+    assert_eq!(report["flows"][0]["bytes"], 10_000, "{printed}");
     Ok(())
 }
 
 #[test]
-fn follow_rejects_a_name_that_is_neither_a_device_nor_a_file() -> Tested {
+fn follow_rejects_a_name_that_is_neither_a_device_nor_a_file() -> TestResult {
     let output = sweetspot(&["diagnose", "--follow", "no-such-device"])?;
     assert!(!output.status.success() && stderr(&output).contains("ip link"), "{}", stderr(&output));
     Ok(())
@@ -345,7 +345,7 @@ ESTAB 0      0           gateway.example:ssh laptop.example:50000
 ";
 
 #[test]
-fn pasted_ss_output_is_recognised_on_stdin_and_in_a_file() -> Tested {
+fn pasted_ss_output_is_recognised_on_stdin_and_in_a_file() -> TestResult {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(&file, PASTED)?;
     let path = file.path().display().to_string();
@@ -375,7 +375,7 @@ fn parallel(ports: std::ops::RangeInclusive<u16>) -> Vec<u8> {
 }
 
 #[test]
-fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
+fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("five.pcap").display().to_string();
     fs::write(&file, parallel(40_010..=40_014))?;
@@ -397,7 +397,7 @@ fn a_table_of_all_flows_precedes_the_details_of_the_largest() -> Tested {
 }
 
 #[test]
-fn the_report_says_whether_two_captures_share_a_connection() -> Tested {
+fn the_report_says_whether_two_captures_share_a_connection() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("one"), parallel(40_010..=40_011))?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Tested, stdout, sweetspot};
+use super::{TestResult, stdout, sweetspot};
 
 /// Serialises the tests: they must not see each other's connections.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -23,20 +23,20 @@ impl Drop for Over<'_> {
 }
 
 /// Runs `look` while this process writes a little data every 20 ms.
-fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Tested {
+fn while_writing_slowly(look: impl FnOnce(&TcpStream) -> TestResult) -> TestResult {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut near = TcpStream::connect(listener.local_addr()?)?;
-    let (mut far, _) = listener.accept()?;
-    let ours = near.try_clone()?;
+    let mut client = TcpStream::connect(listener.local_addr()?)?;
+    let (mut server, _) = listener.accept()?;
+    let ours = client.try_clone()?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| while matches!(far.read(&mut [0; 65_536]), Ok(n) if n > 0) {});
+        scope.spawn(|| while matches!(server.read(&mut [0; 65_536]), Ok(n) if n > 0) {});
         scope.spawn(|| {
-            while !over.load(Ordering::Acquire) && near.write_all(&[0; 1000]).is_ok() {
+            while !over.load(Ordering::Acquire) && client.write_all(&[0; 1000]).is_ok() {
                 thread::park_timeout(Duration::from_millis(20));
             }
-            let _ = near.shutdown(std::net::Shutdown::Write);
+            let _ = client.shutdown(std::net::Shutdown::Write);
         });
         let _over = Over(&over);
         look(&ours)
@@ -44,8 +44,8 @@ fn while_somebody_writes_slowly(look: impl FnOnce(&TcpStream) -> Tested) -> Test
 }
 
 #[test]
-fn a_slow_writer_is_application_limited_by_pid_parent_pid_and_address() -> Tested {
-    while_somebody_writes_slowly(|socket| {
+fn a_slow_writer_is_application_limited_by_pid_parent_pid_and_address() -> TestResult {
+    while_writing_slowly(|socket| {
         let end = socket.local_addr()?.to_string();
         // cargo is the parent: the connections of its children count as its own.
         let (own, parent) = (std::process::id(), std::os::unix::process::parent_id());
@@ -63,8 +63,8 @@ fn a_slow_writer_is_application_limited_by_pid_parent_pid_and_address() -> Teste
 }
 
 #[test]
-fn top_lists_a_connection_with_its_process_and_limit() -> Tested {
-    while_somebody_writes_slowly(|socket| {
+fn top_lists_a_connection_with_its_process_and_limit() -> TestResult {
+    while_writing_slowly(|socket| {
         let end = socket.local_addr()?.to_string();
         let arguments = ["top", "--once", "--interval", "500ms", "--filter", &end];
         let output = sweetspot(&[&arguments[..], &["--json"]].concat())?;
@@ -87,15 +87,15 @@ fn top_lists_a_connection_with_its_process_and_limit() -> Tested {
 /// Both ends have the limit that the sender's counters show: `diagnose` reports one connection, from the sender, which knows
 /// more.
 #[test]
-fn top_and_diagnose_name_the_same_limit() -> Tested {
-    while_somebody_writes_slowly(|socket| {
-        let (near, far) = (socket.local_addr()?.to_string(), socket.peer_addr()?.to_string());
-        let diagnosed = stdout(&sweetspot(&["diagnose", &near, "--for", "1s", "--json"])?);
+fn top_and_diagnose_name_the_same_limit() -> TestResult {
+    while_writing_slowly(|socket| {
+        let (client, server) = (socket.local_addr()?.to_string(), socket.peer_addr()?.to_string());
+        let diagnosed = stdout(&sweetspot(&["diagnose", &client, "--for", "1s", "--json"])?);
         let diagnosed: Value = serde_json::from_str(&diagnosed)?;
-        let top = stdout(&sweetspot(&["top", "--once", "--json", "--filter", &near])?);
+        let top = stdout(&sweetspot(&["top", "--once", "--json", "--filter", &client])?);
         let top: Value = serde_json::from_str(&top)?;
         let rows = top["connections"].as_array().ok_or("no connections")?;
-        for end in [near, far] {
+        for end in [client, server] {
             let row = rows.iter().find(|row| row["local"] == end.as_str()).ok_or("not there")?;
             assert_eq!(row["limited_by"], diagnosed["flows"][0]["verdict"]["class"], "{row}");
         }
@@ -105,15 +105,15 @@ fn top_and_diagnose_name_the_same_limit() -> Tested {
 
 /// The table says "receiving app", and JSON "receiver's application".
 #[test]
-fn a_filter_matches_table_words_and_json_words() -> Tested {
+fn a_filter_matches_table_words_and_json_words() -> TestResult {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let listener = TcpListener::bind("127.0.0.1:0")?;
-    let mut near = TcpStream::connect(listener.local_addr()?)?;
+    let mut client = TcpStream::connect(listener.local_addr()?)?;
     // No program reads the data.
     let (_far, _) = listener.accept()?;
-    near.set_nonblocking(true)?;
-    while near.write(&[0; 65_536]).is_ok() {}
-    let end = format!("\"local\":\"{}\"", near.local_addr()?);
+    client.set_nonblocking(true)?;
+    while client.write(&[0; 65_536]).is_ok() {}
+    let end = format!("\"local\":\"{}\"", client.local_addr()?);
     for (words, is_there) in [("receiving app", true), ("receiver's appl", true), ("idle", false)] {
         let top = stdout(&sweetspot(&["top", "--once", "--json", "--filter", words])?);
         assert_eq!(top.contains(&end), is_there, "{words}: {top}");
@@ -122,14 +122,14 @@ fn a_filter_matches_table_words_and_json_words() -> Tested {
 }
 
 #[test]
-fn a_recording_gets_the_verdict_of_the_live_connection() -> Tested {
+fn a_recording_gets_the_verdict_of_the_live_connection() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("top.log").display().to_string();
-    while_somebody_writes_slowly(|ours| {
+    while_writing_slowly(|ours| {
         let end = ours.local_addr()?.to_string();
         let top = ["top", "--once", "--interval", "1s", "--record", &file];
-        let said = sweetspot(&top)?;
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let result = sweetspot(&top)?;
+        assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
         let report =
             stdout(&sweetspot(&["diagnose", "--json", "--flows", "10000", "--tcpinfo", &file])?);
         let report: Value = serde_json::from_str(&report)?;
@@ -146,32 +146,32 @@ fn a_recording_gets_the_verdict_of_the_live_connection() -> Tested {
 
 /// An existing file is not overwritten.
 #[test]
-fn record_does_not_overwrite_an_existing_file() -> Tested {
+fn record_does_not_overwrite_an_existing_file() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("kept.log");
     std::fs::write(&file, "precious")?;
     let name = file.display().to_string();
     for how in [&["top", "--record", &name][..], &["top", "--once", "--record", &name]] {
-        let said = sweetspot(how)?;
-        assert!(!said.status.success(), "{how:?}");
+        let result = sweetspot(how)?;
+        assert!(!result.status.success(), "{how:?}");
         assert_eq!(std::fs::read_to_string(&file)?, "precious", "{how:?}");
     }
     Ok(())
 }
 
 #[test]
-fn a_tap_on_a_device_diagnoses_its_traffic() -> Tested {
+fn a_tap_on_a_device_diagnoses_its_traffic() -> TestResult {
     tap_says_what_limits("lo")
 }
 
 /// A packet on loopback leaves and arrives on the same device, but must be counted once.
 #[test]
-fn a_tap_on_all_devices_diagnoses_loopback_traffic() -> Tested {
+fn a_tap_on_all_devices_diagnoses_loopback_traffic() -> TestResult {
     tap_says_what_limits("any")
 }
 
-fn tap_says_what_limits(device: &str) -> Tested {
-    while_somebody_writes_slowly(|ours| {
+fn tap_says_what_limits(device: &str) -> TestResult {
+    while_writing_slowly(|ours| {
         let end = ours.local_addr()?.to_string();
         let words = ["diagnose", "--follow", device, "--for", "3s", "--json", "--flows", "10000"];
         let output = sweetspot(&words)?;
@@ -179,10 +179,11 @@ fn tap_says_what_limits(device: &str) -> Tested {
             sweetspot_testing::skipped("no permission to tap a device (root)");
             return Ok(());
         }
-        let said = stdout(&output);
-        let lines: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+        let result = stdout(&output);
+        let lines: Vec<Value> =
+            result.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
         let (report, tables) = lines.split_last().ok_or("nothing was said")?;
-        assert!(tables.len() >= 2, "{said}");
+        assert!(tables.len() >= 2, "{result}");
         let ours = |list: &Value| {
             let list = list.as_array().cloned().unwrap_or_default();
             list.into_iter().find(|flow| flow["source"] == end.as_str())

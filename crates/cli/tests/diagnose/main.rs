@@ -9,7 +9,7 @@ mod words;
 
 use std::process::{Command, Output, Stdio};
 
-type Tested = Result<(), Box<dyn std::error::Error>>;
+type TestResult = Result<(), Box<dyn std::error::Error>>;
 
 fn sweetspot(arguments: &[&str]) -> std::io::Result<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweetspot"));

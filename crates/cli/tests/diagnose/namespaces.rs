@@ -6,7 +6,7 @@ use serde_json::Value;
 use sweetspot_linux::clock;
 use sweetspot_units::Duration;
 
-use super::{Tested, stderr, sweetspot};
+use super::{TestResult, stderr, sweetspot};
 
 /// A download over loopback within one process, with occasional pauses.
 const SELF: &str = "\
@@ -55,12 +55,18 @@ impl Drop for Namespace {
 
 /// Repeats the command until its output has the wanted content, because the process needs time to
 /// start.
-fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value, String> {
+fn poll_list(
+    arguments: &[&str],
+    list: &str,
+    is_expected: impl Fn(&Value) -> bool,
+) -> Result<Value, String> {
     let mut last = String::new();
     for _ in 0..20 {
         let output = sweetspot(arguments).map_err(|e| e.to_string())?;
         let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        if let Some(found) = json[list].as_array().and_then(|all| all.iter().find(|c| wanted(c))) {
+        if let Some(found) =
+            json[list].as_array().and_then(|all| all.iter().find(|c| is_expected(c)))
+        {
             return Ok(found.clone());
         }
         last = stderr(&output) + &json.to_string();
@@ -70,7 +76,7 @@ fn ask(arguments: &[&str], list: &str, wanted: impl Fn(&Value) -> bool) -> Resul
 }
 
 #[test]
-fn follow_works_on_a_device_in_another_namespace() -> Tested {
+fn follow_works_on_a_device_in_another_namespace() -> TestResult {
     let Some(namespace) = Namespace::new("follow")? else { return Ok(()) };
     let arguments = ["diagnose", "--netns", &namespace.name, "--follow", "lo", "--for", "500ms"];
     let mut last = String::new();
@@ -86,19 +92,19 @@ fn follow_works_on_a_device_in_another_namespace() -> Tested {
 }
 
 #[test]
-fn devices_are_looked_up_in_the_current_namespace_not_in_sysfs() -> Tested {
+fn devices_are_looked_up_in_the_current_namespace_not_in_sysfs() -> TestResult {
     // /sys still shows the host's namespace, which has no such device.
     let script = "ip link add follow0 type veth peer name follow1 || exit 77; \
                   exec \"$0\" diagnose --follow follow0 --for 200ms";
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "sh", "-c", script]);
     let output = command.arg(env!("CARGO_BIN_EXE_sweetspot")).output()?;
-    let said = stderr(&output);
-    if output.status.code() == Some(77) || said.starts_with("unshare") {
+    let printed = stderr(&output);
+    if output.status.code() == Some(77) || printed.starts_with("unshare") {
         sweetspot_testing::skipped("no namespaces of an ordinary user here, or no veth");
         return Ok(());
     }
-    assert!(!said.contains("no such device"), "{said}");
+    assert!(!printed.contains("no such device"), "{printed}");
     // It is down.
     let table = String::from_utf8(output.stdout)?;
     assert!(table.contains("note: no TCP packets passed follow0 in 0."), "{table}");
@@ -107,7 +113,7 @@ fn devices_are_looked_up_in_the_current_namespace_not_in_sysfs() -> Tested {
 
 /// Without ARP, the packets reach the other device with a foreign address. The SYN is repeated after a second.
 #[test]
-fn a_connection_with_unanswered_syns_is_reported_as_never_established() -> Tested {
+fn a_connection_with_unanswered_syns_is_reported_as_never_established() -> TestResult {
     let script = "ip link add near type veth peer name far && ip addr add 192.0.2.1/24 dev near && \
                   ip link set near arp off up && ip link set far up || exit 77; \
                   : 3<>/dev/tcp/192.0.2.7/80 & \
@@ -116,30 +122,30 @@ fn a_connection_with_unanswered_syns_is_reported_as_never_established() -> Teste
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--net", "bash", "-c", script]);
     let output = command.arg(env!("CARGO_BIN_EXE_sweetspot")).output()?;
-    let said = stderr(&output);
-    if output.status.code() == Some(77) || said.starts_with("unshare") {
+    let printed = stderr(&output);
+    if output.status.code() == Some(77) || printed.starts_with("unshare") {
         sweetspot_testing::skipped("no namespaces of an ordinary user here, or no veth");
         return Ok(());
     }
     let shown = String::from_utf8(output.stdout)?;
     let words = "The connection was never established: ";
-    assert!(shown.contains(words) && shown.contains(" SYNs sent, no answer."), "{shown}{said}");
+    assert!(shown.contains(words) && shown.contains(" SYNs sent, no answer."), "{shown}{printed}");
     Ok(())
 }
 
 #[test]
-fn connections_of_another_namespace_are_listed_and_diagnosed() -> Tested {
+fn connections_of_another_namespace_are_listed_and_diagnosed() -> TestResult {
     let Some(namespace) = Namespace::new("live")? else { return Ok(()) };
     let (name, pid) = (&namespace.name[..], namespace.process.id().to_string());
     let top = ["top", "--once", "--json", "--interval", "300ms", "--netns", name];
-    let listed = ask(&top, "connections", |c| c["local"] == "127.0.0.1:7777")?;
+    let listed = poll_list(&top, "connections", |c| c["local"] == "127.0.0.1:7777")?;
     // The process belongs to this host, whatever the namespace of its connections.
     assert_eq!(listed["pid"].to_string(), pid);
     let sends = |flow: &Value| flow["source"] == "127.0.0.1:7777";
     let by_process = ["diagnose", &pid, "--for", "1s", "--json"];
-    assert_eq!(ask(&by_process, "flows", sends)?["verdict"]["class"], "application");
+    assert_eq!(poll_list(&by_process, "flows", sends)?["verdict"]["class"], "application");
     let by_address = ["diagnose", "127.0.0.1:7777", "--netns", name, "--for", "1s", "--json"];
-    assert_eq!(ask(&by_address, "flows", sends)?["verdict"]["class"], "application");
+    assert_eq!(poll_list(&by_address, "flows", sends)?["verdict"]["class"], "application");
     // This namespace has no such connection.
     let output = sweetspot(&["diagnose", "127.0.0.1:7777", "--for", "1s"])?;
     assert!(stderr(&output).contains("no TCP connection here"), "{}", stderr(&output));

@@ -12,7 +12,7 @@ use sweetspot_linux::processes::{Process, family};
 use sweetspot_linux::signals::Signal;
 use sweetspot_units::Duration;
 
-use super::Tested;
+use super::TestResult;
 
 /// The escape sequence that returns a terminal to the previous screen at the end.
 const BACK: &str = "\x1b[?1049l";
@@ -81,7 +81,7 @@ fn download() -> std::io::Result<(Terminal, u16)> {
 }
 
 #[test]
-fn single_keys_explain_tune_and_release_a_connection() -> Tested {
+fn single_keys_explain_tune_and_release_a_connection() -> TestResult {
     let dir = tempfile::tempdir()?;
     let seen = dir.path().join("seen");
     let (client, port) = download()?;
@@ -116,7 +116,7 @@ fn single_keys_explain_tune_and_release_a_connection() -> Tested {
 }
 
 #[test]
-fn top_restores_the_terminal_on_sigterm() -> Tested {
+fn top_restores_the_terminal_on_sigterm() -> TestResult {
     let dir = tempfile::tempdir()?;
     let seen = dir.path().join("seen");
     let Some(mut terminal) = on_terminal(120, "", &seen) else { return Ok(()) };
@@ -130,7 +130,7 @@ fn top_restores_the_terminal_on_sigterm() -> Tested {
 }
 
 #[test]
-fn top_without_a_terminal_records_until_sigterm() -> Tested {
+fn top_without_a_terminal_records_until_sigterm() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("monday.log");
     let (_client, port) = download()?;
@@ -144,11 +144,11 @@ fn top_without_a_terminal_records_until_sigterm() -> Tested {
     wait_for("two readings", || (recorded() > 4).then_some(()))?;
     Signal::TERMINATE.send(top.0.id());
     assert!(!top.0.wait()?.success());
-    let mut said = String::new();
-    top.0.stderr.take().expect("a pipe").read_to_string(&mut said)?;
+    let mut printed = String::new();
+    top.0.stderr.take().expect("a pipe").read_to_string(&mut printed)?;
     let name = file.display();
-    assert!(said.starts_with(&format!("recording to {name}; Ctrl-C ends\n")), "{said}");
+    assert!(printed.starts_with(&format!("recording to {name}; Ctrl-C ends\n")), "{printed}");
     let end = format!("readings in {name}; read them with: sweetspot diagnose --tcpinfo {name}\n");
-    assert!(said.ends_with(&end), "{said}");
+    assert!(printed.ends_with(&end), "{printed}");
     Ok(())
 }

@@ -1,9 +1,9 @@
 use std::fs;
 
-use super::{Tested, stderr, stdout, sweetspot};
+use super::{TestResult, stderr, stdout, sweetspot};
 
 /// Runs `diagnose` with bad input. It must print one line that contains `words`, and exit with `code`.
-fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
+fn refused(arguments: &[&str], code: i32, words: &str) -> TestResult {
     let output = sweetspot(&[&["diagnose"], arguments].concat())?;
     let stderr = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
@@ -13,7 +13,7 @@ fn refused(arguments: &[&str], code: i32, words: &str) -> Tested {
 }
 
 #[test]
-fn an_invalid_target_is_rejected_in_one_line() -> Tested {
+fn an_invalid_target_is_rejected_in_one_line() -> TestResult {
     let dir = tempfile::tempdir()?;
     let at = |name: &str| dir.path().join(name).display().to_string();
     fs::write(at("empty"), [])?;
@@ -69,7 +69,7 @@ fn an_invalid_target_is_rejected_in_one_line() -> Tested {
 
 /// `--help` gives the time over which each verb judges.
 #[test]
-fn the_help_of_top_and_diagnose_states_the_observation_time() -> Tested {
+fn the_help_of_top_and_diagnose_states_the_observation_time() -> TestResult {
     let top =
         stdout(&sweetspot(&["top", "--help"])?).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(top.contains("over the last 10 seconds"), "{top}");
@@ -80,7 +80,7 @@ fn the_help_of_top_and_diagnose_states_the_observation_time() -> Tested {
 }
 
 #[test]
-fn errors_call_standard_input_by_name() -> Tested {
+fn errors_call_standard_input_by_name() -> TestResult {
     // A complete pcap file header, and half of one.
     let header = sweetspot_trace::file::file_header(2000);
     for (input, words) in [
@@ -103,7 +103,7 @@ fn errors_call_standard_input_by_name() -> Tested {
 }
 
 #[test]
-fn diagnose_rejects_a_repeated_capture_and_top_shows_its_interval() -> Tested {
+fn diagnose_rejects_a_repeated_capture_and_top_shows_its_interval() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("one.pcap");
     std::fs::write(&file, sweetspot_trace::file::file_header(2000))?;
@@ -115,7 +115,7 @@ fn diagnose_rejects_a_repeated_capture_and_top_shows_its_interval() -> Tested {
 }
 
 #[test]
-fn diagnose_says_that_a_process_has_no_connections() -> Tested {
+fn diagnose_says_that_a_process_has_no_connections() -> TestResult {
     let mut idle = std::process::Command::new("sleep").arg("60").spawn()?;
     let result = refused(&[&idle.id().to_string()], 1, "have no TCP connection");
     idle.kill()?;
@@ -124,7 +124,7 @@ fn diagnose_says_that_a_process_has_no_connections() -> Tested {
 }
 
 #[test]
-fn a_truncated_capture_and_one_without_tcp_are_read_and_noted() -> Tested {
+fn a_truncated_capture_and_one_without_tcp_are_read_and_noted() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("cut.pcap");
     // A header, an ARP packet of 14 + 28 bytes over Ethernet, and half a record.
@@ -165,7 +165,7 @@ ESTAB 0 40544 192.0.2.10:22 192.0.2.97:60022
 ";
 
 #[test]
-fn a_piped_diagnosis_is_wrapped_and_shows_the_known_rtt() -> Tested {
+fn a_piped_diagnosis_is_wrapped_and_shows_the_known_rtt() -> TestResult {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("ss.log").display().to_string();
     fs::write(&file, OLD_KERNEL)?;

@@ -59,8 +59,8 @@ impl Reason {
             }),
             Reason::Program(name) => {
                 // Programs of this workspace are in the same directory as the one under test.
-                let beside = Path::new(env!("CARGO_BIN_EXE_sweetspot")).with_file_name(name);
-                let found = beside.exists() || quiet("sh", &["-c", &format!("command -v {name}")]);
+                let sibling = Path::new(env!("CARGO_BIN_EXE_sweetspot")).with_file_name(name);
+                let found = sibling.exists() || quiet("sh", &["-c", &format!("command -v {name}")]);
                 (!found).then(|| format!("no {name} (install {name}, or cargo build -p {name})"))
             }
         }

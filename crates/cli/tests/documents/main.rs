@@ -66,7 +66,7 @@ fn run_examples(name: &str) -> Result<(), Box<dyn std::error::Error>> {
         // If a run's certificate says "do not trust", the result shows the machine, not the program.
         let mut ran = shell.run(block);
         for _ in 1..MAX_RUNS {
-            if !ran.as_ref().is_err_and(|said| said.contains("DO NOT TRUST")) {
+            if !ran.as_ref().is_err_and(|message| message.contains("DO NOT TRUST")) {
                 break;
             }
             ran = shell.run(block);
@@ -143,7 +143,8 @@ fn examples_that_are_not_run_use_existing_commands() -> Result<(), Box<dyn std::
 
 /// Each row says yes, or gives a reason.
 #[test]
-fn each_feature_of_a_comparable_tool_is_offered_or_has_a_reason() -> Result<(), Box<dyn std::error::Error>> {
+fn each_feature_of_a_comparable_tool_is_offered_or_has_a_reason()
+-> Result<(), Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(root().join("docs/conveniences.md"))?;
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut count = 0;
@@ -160,8 +161,7 @@ fn each_feature_of_a_comparable_tool_is_offered_or_has_a_reason() -> Result<(), 
 }
 
 #[test]
-fn every_block_with_a_sweetspot_command_has_a_language()
--> Result<(), Box<dyn std::error::Error>> {
+fn every_block_with_a_sweetspot_command_has_a_language() -> Result<(), Box<dyn std::error::Error>> {
     for path in documents()? {
         let text = std::fs::read_to_string(&path)?;
         let mut fence: Option<&str> = None;

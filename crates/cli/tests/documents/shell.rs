@@ -37,17 +37,17 @@ impl Shell {
         let seen = String::from_utf8_lossy(&output.stdout);
         let mut parts = seen.split(END);
         for command in &block.commands {
-            let (said, code) = match (parts.next(), parts.next()) {
-                (Some(said), Some(code)) => (said, code.trim().parse::<i32>()),
-                (said, _) => {
-                    let said = said.unwrap_or_default();
-                    return Err(format!("`{}` did not end\n{said}", command.typed));
+            let (actual, code) = match (parts.next(), parts.next()) {
+                (Some(actual), Some(code)) => (actual, code.trim().parse::<i32>()),
+                (actual, _) => {
+                    let actual = actual.unwrap_or_default();
+                    return Err(format!("`{}` did not end\n{actual}", command.typed));
                 }
             };
             if code != Ok(command.code) {
-                return Err(format!("`{}` ended with {code:?}\n{said}", command.typed));
+                return Err(format!("`{}` ended with {code:?}\n{actual}", command.typed));
             }
-            command.compare(said)?;
+            command.compare(actual)?;
         }
         Ok(())
     }
@@ -77,16 +77,17 @@ impl Shell {
 
 impl Command {
     /// Compares the output with the document's, if the document shows any.
-    fn compare(&self, said: &str) -> Result<(), String> {
+    fn compare(&self, actual: &str) -> Result<(), String> {
         if self.shown.trim().is_empty() {
             return Ok(());
         }
         let shown = Data::text(pattern(&self.shown));
-        let said = NormalizeToExpected::new().redact().normalize(Data::text(shape(said)), &shown);
-        if said == shown {
+        let actual =
+            NormalizeToExpected::new().redact().normalize(Data::text(shape(actual)), &shown);
+        if actual == shown {
             return Ok(());
         }
-        Err(format!("`{}` printed\n{said}\nbut the document shows\n{shown}", self.typed))
+        Err(format!("`{}` printed\n{actual}\nbut the document shows\n{shown}", self.typed))
     }
 }
 
@@ -142,8 +143,8 @@ fn output_may_differ_in_numbers_but_not_in_words() {
     assert!(shown.compare("window  27 MB, 11.5 ms\nmore\nand more\nlast\n").is_ok());
     assert!(shown.compare("window  27 MB, 11.5 us\nlast\n").is_ok());
     for progress in ["27/120 runs, 31 s to go", "simulating 230 s, 10 s so far"] {
-        let said = format!("{progress}\nwindow  27 MB, 11.5 ms\nlast\n");
-        assert!(shown.compare(&said).is_ok(), "{said}");
+        let actual = format!("{progress}\nwindow  27 MB, 11.5 ms\nlast\n");
+        assert!(shown.compare(&actual).is_ok(), "{actual}");
     }
     assert!(shown.compare("window  27 kB, 11.5 ms\nlast\n").is_err());
     assert!(shown.compare("window  27 MB, 11.5 ms\nlast\nafter it\n").is_err());

@@ -12,7 +12,7 @@ use std::thread;
 use sweetspot_linux::clock;
 use sweetspot_linux::processes::{self, Process};
 use sweetspot_linux::signals::Signal;
-use sweetspot_testing::takes;
+use sweetspot_testing::handles_signal;
 use sweetspot_units::Duration;
 
 use crate::verbs::Verb;
@@ -172,7 +172,7 @@ impl Started {
     /// Waits until the verb is at work: a signal before that ends any process.
     pub fn wait_until_ready(&self, verb: &Verb) -> Result<(), String> {
         let is_ready = || {
-            let held = !verb.holds_signals || takes(self.pid, Signal::TERMINATE.number());
+            let held = !verb.holds_signals || handles_signal(self.pid, Signal::TERMINATE.number());
             let started = verb.starts.is_none_or(|program| {
                 self.marked().into_iter().any(|pid| name(pid).is_some_and(|name| name == program))
             });
@@ -237,10 +237,10 @@ impl Started {
 
 /// The processes started with this mark, and their descendants.
 pub fn marked(mark: &str) -> Vec<u32> {
-    let wanted = format!("{MARK}={mark}");
+    let marker = format!("{MARK}={mark}");
     let has_mark = |pid: &u32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|word| word == wanted.as_bytes())
+        environment.split(|byte| *byte == 0).any(|word| word == marker.as_bytes())
     };
     processes::all().unwrap_or_default().into_iter().filter(has_mark).collect()
 }

@@ -5,21 +5,21 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use sweetspot_hostile_peer::{Heard, Raw, RawEntry, piece};
+use sweetspot_hostile_peer::{Raw, RawEntry, Received, piece};
 use sweetspot_protocol::hash_tree::{PIECE_BYTES, piece_hash};
 use sweetspot_protocol::record::{Answer, FileEnd, Record};
 
 use crate::running::{SWEETSPOT, Serve, eventually, file, names, run, send};
 
 /// Sends entries, with content "x" if so marked, and returns the index and the reason of each refused entry.
-fn bring(serve: &Serve, entries: Vec<(RawEntry, bool)>) -> Vec<(usize, String)> {
+fn send_all(serve: &Serve, entries: Vec<(RawEntry, bool)>) -> Vec<(usize, String)> {
     let mut raw = Raw::connect(&serve.ticket());
-    raw.say(&raw.hello());
+    raw.send_message(&raw.hello());
     raw.offer(&Raw::offer_many());
     let list: Vec<_> = entries.into_iter().map(|(e, x)| (e, x.then_some(&b"x"[..]))).collect();
-    let heard = raw.bring(&list);
-    let answers = heard.iter().filter_map(|heard| match heard {
-        Heard::Record(Record::Answers(answers)) => Some(answers.clone()),
+    let reply = raw.send_all(&list);
+    let answers = reply.iter().filter_map(|reply| match reply {
+        Received::Record(Record::Answers(answers)) => Some(answers.clone()),
         _ => None,
     });
     let reasons = answers.flatten().enumerate().filter_map(|(number, answer)| match answer {
@@ -70,10 +70,10 @@ fn received_modes_obey_the_umask_and_have_no_special_bits() {
     let serve = Serve::spawn(scratch, &directory, command);
     let mode = |mode, entry| RawEntry { mode, ..entry };
     let mut raw = Raw::connect(&serve.ticket());
-    raw.say(&raw.hello());
+    raw.send_message(&raw.hello());
     raw.offer(&Raw::offer_many());
     fs::create_dir(directory.join("old")).unwrap();
-    raw.bring(&[
+    raw.send_all(&[
         (mode(0o7777, RawEntry::directory("d")), None),
         (mode(0o7777, RawEntry::directory("old")), None),
         (mode(0o6755, RawEntry::file("small", 1)), Some(b"x")),
@@ -95,14 +95,14 @@ fn only_user_attributes_are_accepted_and_only_with_the_option() {
     }
     for (arguments, kept) in [(&[][..], "[]"), (&["--xattrs"][..], "['user.colour']")] {
         let serve = Serve::start(arguments);
-        assert_eq!(bring(&serve, vec![(with_attributes("f"), true)]), []);
+        assert_eq!(send_all(&serve, vec![(with_attributes("f"), true)]), []);
         let found = python("print(os.listxattr(p))", &serve.directory.join("f"));
         assert_eq!(found.as_deref(), Some(kept));
         let mut ended = serve.interrupt();
         // Without --xattrs, a message says why the attributes are missing.
-        let said = std::mem::take(&mut ended.stderr)
+        let is_reported = std::mem::take(&mut ended.stderr)
             .contains("did not ask for them; start the receiver with --xattrs");
-        assert_eq!(said, arguments.is_empty());
+        assert_eq!(is_reported, arguments.is_empty());
     }
 }
 
@@ -138,7 +138,7 @@ fn a_file_with_oversized_attributes_arrives_without_them() {
 fn a_dotfile_is_accepted_only_in_a_directory_made_by_a_transfer() {
     let serve = Serve::start(&[]);
     fs::create_dir_all(serve.directory.join("old/.ssh")).unwrap();
-    let refused = bring(
+    let refused = send_all(
         &serve,
         vec![
             other(RawEntry::file(".bashrc", 1)),
@@ -164,13 +164,13 @@ fn a_dotfile_is_accepted_only_in_a_directory_made_by_a_transfer() {
         new_file("tree/.git/HEAD"),
         new_file("tree/.gitignore"),
     ];
-    assert_eq!(bring(&serve, resumed), []);
+    assert_eq!(send_all(&serve, resumed), []);
 }
 
 #[test]
 fn dotfiles_are_accepted_with_the_option() {
     let serve = Serve::start(&["--dotfiles"]);
-    assert_eq!(bring(&serve, vec![new_file(".bashrc")]), []);
+    assert_eq!(send_all(&serve, vec![new_file(".bashrc")]), []);
     assert_eq!(names(&serve.directory), [".bashrc"]);
 }
 
@@ -190,7 +190,7 @@ fn a_rejected_dotfile_is_reported_with_the_option_and_the_rest_arrives() {
 fn a_symbolic_link_cannot_lead_out_of_the_directory() {
     let serve = Serve::start(&[]);
     fs::create_dir(serve.directory.join("old")).unwrap();
-    let refused = bring(
+    let refused = send_all(
         &serve,
         vec![
             other(RawEntry::directory("d")),
@@ -230,7 +230,7 @@ fn a_local_copy_keeps_absolute_links_and_dotfiles() {
 fn a_hard_link_may_point_only_to_files_of_the_same_transfer() {
     let serve = Serve::start(&[]);
     fs::write(serve.directory.join("secret"), "other length").unwrap();
-    let refused = bring(
+    let refused = send_all(
         &serve,
         vec![
             other(RawEntry::file("secret", 1)),
@@ -254,15 +254,15 @@ fn the_slower_of_two_senders_of_a_name_leaves_no_partial_file() {
     // The loser learns that no such file exists yet, and waits until the winner has finished.
     let mut loser = Raw::accepted(&serve.ticket());
     loser.list("f", content.len() as u64);
-    loser.answered();
+    loser.next_record();
     assert_eq!(send(winner.path(), &serve.ticket, &["--name", "f"]).code, Some(0));
     let other = vec![7; content.len()];
     loser.content(0, &other).unwrap();
     let hash = *blake3::hash(&other).as_bytes();
     let (size, pieces_sent) = (other.len() as u64, 2);
     loser.ends(vec![FileEnd { entry: 0, size, pieces_sent, hash }]);
-    loser.wait_for(|heard| match heard {
-        Heard::Record(Record::Results(results)) => {
+    loser.wait_for(|reply| match reply {
+        Received::Record(Record::Results(results)) => {
             let reason = results[0].outcome.as_ref().unwrap_err();
             assert!(reason.to_string().contains("already exists"), "{reason}");
             Some(())
@@ -279,7 +279,7 @@ fn a_disconnected_sender_leaves_no_partial_file_for_an_existing_name() {
     let (winner, content) = file(2 * PIECE_BYTES as usize);
     let mut loser = Raw::accepted(&serve.ticket());
     loser.list("f", content.len() as u64);
-    loser.answered();
+    loser.next_record();
     // A partial file of the loser, next to a finished file that was written separately.
     let first = &content[..PIECE_BYTES as usize];
     loser.send(&piece(0, 0, piece_hash(0, false, first), first));

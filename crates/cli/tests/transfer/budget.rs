@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command};
 
-use sweetspot_hostile_peer::{self as wire, Dial, Heard, Identity, Raw, RawEntry};
+use sweetspot_hostile_peer::{self as wire, Dial, Identity, Raw, RawEntry, Received};
 use sweetspot_protocol::hash_tree::{MAX_FILE_BYTES, PIECE_BYTES, piece_hash, pieces};
 use sweetspot_protocol::record::{Answer, FileEnd, Record};
 
@@ -27,8 +27,8 @@ fn peak_memory(child: &Child) -> u64 {
 }
 
 fn answers(raw: &mut Raw) -> Vec<Answer> {
-    raw.wait_for(|heard| match heard {
-        Heard::Record(Record::Answers(answers)) => Some(answers.clone()),
+    raw.wait_for(|received| match received {
+        Received::Record(Record::Answers(answers)) => Some(answers.clone()),
         _ => None,
     })
 }
@@ -54,8 +54,8 @@ fn an_announced_size_allocates_no_memory() {
     let last = pieces(LONGEST_SPARSE) as u32 - 1;
     raw.holes(0, last, 1);
     raw.ends(vec![FileEnd { entry: 0, size: LONGEST_SPARSE, pieces_sent: 1, hash: [0; 32] }]);
-    let reason = raw.wait_for(|heard| match heard {
-        Heard::Record(Record::Results(results)) => results[0].outcome.clone().err(),
+    let reason = raw.wait_for(|received| match received {
+        Received::Record(Record::Results(results)) => results[0].outcome.clone().err(),
         _ => None,
     });
     assert!(reason.raw().contains("pieces of it are missing"), "{reason}");
@@ -215,8 +215,8 @@ fn leave_unfinished(mut raw: Raw, list: &[RawEntry], sent: &[u32]) {
         let (size, pieces_sent) = (SIZE, sent.len() as u32);
         let end = FileEnd { entry: entry as u32, size, pieces_sent, hash: [0; 32] };
         let _ = raw.try_send(&Record::Ends(vec![end]).to_frame());
-        raw.wait_for(|heard| match heard {
-            Heard::Record(Record::Results(results)) => {
+        raw.wait_for(|received| match received {
+            Received::Record(Record::Results(results)) => {
                 results.iter().any(|result| result.entry == entry as u32).then_some(())
             }
             _ => None,
@@ -243,7 +243,7 @@ fn replacing_files_stays_within_the_quota() {
     raw.content(0, &content).unwrap();
     let hash = *blake3::hash(&content).as_bytes();
     raw.ends(vec![FileEnd { entry: 0, size: SIZE, pieces_sent: PIECES, hash }]);
-    raw.say(&sweetspot_protocol::Message::End);
+    raw.send_message(&sweetspot_protocol::Message::End);
     eventually("all names are there", || names(&directory).len() == 6);
     drop(raw);
     let later = |entry| RawEntry { modified: (1_800_000_000, 0), ..entry };

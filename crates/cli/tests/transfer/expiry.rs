@@ -1,6 +1,6 @@
 //! Expiry of a ticket: the server ends, but only after its running transfers.
 
-use sweetspot_hostile_peer::{Dial, Heard, Raw};
+use sweetspot_hostile_peer::{Dial, Raw, Received};
 use sweetspot_protocol::{Message, Role};
 
 use crate::running::{Serve, file, send};
@@ -13,8 +13,8 @@ fn expiring_in_use(arguments: &[&str]) -> (Serve, Raw) {
         let serve = Serve::start(&[&["--lifetime", &lifetime], arguments].concat());
         let Ok(mut raw) = Raw::dial(&serve.ticket(), &Dial::default()) else { continue };
         let hello = raw.hello();
-        raw.say(&hello);
-        if let Heard::Message(Message::Welcome { .. }) = raw.next() {
+        raw.send_message(&hello);
+        if let Received::Message(Message::Welcome { .. }) = raw.next() {
             return (serve, raw);
         }
     }
@@ -51,8 +51,8 @@ fn an_expired_ticket_keeps_its_running_transfer_and_admits_no_other() {
     let (file, _) = file(10);
     send(file.path(), &serve.ticket, &[]).failed_saying(&["ticket has expired", "new one"]);
     let mut further = raw.join(&serve.ticket(), &Dial::default(), Role::Sender).unwrap();
-    let heard = further.next();
-    assert!(matches!(heard, Heard::Message(Message::Welcome { .. })), "{heard:?}");
+    let received = further.next();
+    assert!(matches!(received, Received::Message(Message::Welcome { .. })), "{received:?}");
     drop((raw, further));
     let ended = serve.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
@@ -70,9 +70,9 @@ fn after_expiry_only_the_broken_transfer_may_reconnect() {
         let mut again = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
         again.transfer = transfer;
         let hello = again.hello();
-        again.say(&hello);
-        let heard = again.next();
-        assert!(matches!(heard, Heard::Message(Message::Welcome { .. })), "{heard:?}");
+        again.send_message(&hello);
+        let received = again.next();
+        assert!(matches!(received, Received::Message(Message::Welcome { .. })), "{received:?}");
         // A measurement is not a transfer, whatever its number.
         let mut other = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
         for (transfer, measures) in
@@ -80,9 +80,9 @@ fn after_expiry_only_the_broken_transfer_may_reconnect() {
         {
             other.transfer = transfer;
             let hello = other.hello_with(Role::Sender, false, measures);
-            other.say(&hello);
-            let heard = other.next();
-            assert!(matches!(heard, Heard::Message(Message::Refuse { .. })), "{heard:?}");
+            other.send_message(&hello);
+            let received = other.next();
+            assert!(matches!(received, Received::Message(Message::Refuse { .. })), "{received:?}");
             other = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
         }
     }

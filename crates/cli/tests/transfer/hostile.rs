@@ -56,7 +56,7 @@ fn unauthenticated_peers_can_neither_read_nor_write() {
     for bytes in [&content[..], &end, &oversized, &unknown, &empty, &no_json] {
         let mut raw = Raw::connect(&ticket);
         raw.send(bytes);
-        let answer = raw.hear_all();
+        let answer = raw.read_all_text();
         assert!(answer.contains("the handshake was not understood"), "{answer}");
         assert!(serve.names().is_empty());
     }
@@ -70,8 +70,8 @@ fn a_proof_replayed_from_another_connection_is_rejected() {
     let ticket = serve.ticket();
     let overheard = Raw::connect(&ticket).hello();
     let mut raw = Raw::connect(&ticket);
-    raw.say(&overheard);
-    assert!(raw.hear_all().contains("secret is wrong"));
+    raw.send_message(&overheard);
+    assert!(raw.read_all_text().contains("secret is wrong"));
     still_serves(serve);
 }
 
@@ -84,8 +84,8 @@ fn an_admitted_peer_that_violates_the_protocol_leaves_no_files() {
         (|raw| raw.piece(0, &[7; 999]), "piece 0 with a wrong length"),
         (|raw| raw.piece(1, &[7; 1000]), "piece 1 with a wrong length"),
         (|raw| raw.send(&[0, 0xff, 0xff, 0xff, 0xff]), "above the limit of 262184"),
-        (|raw| raw.say(&Message::End), "sent end while content was still due"),
-        (|raw| raw.say(&offer()), "sent offer while content was still due"),
+        (|raw| raw.send_message(&Message::End), "sent end while content was still due"),
+        (|raw| raw.send_message(&offer()), "sent offer while content was still due"),
         (|raw| raw.end(7, 1000), "entry 7, which is not open"),
         (|raw| raw.end(0, 999), "did not send the 1000 bytes"),
         (
@@ -96,9 +96,9 @@ fn an_admitted_peer_that_violates_the_protocol_leaves_no_files() {
     for (step, words) in cases {
         let mut raw = Raw::accepted(&ticket);
         raw.list("f", 1000);
-        raw.answered();
+        raw.next_record();
         step(&mut raw);
-        let answer = raw.hear_all();
+        let answer = raw.read_all_text();
         assert!(answer.contains(words), "{words}: {answer}");
     }
     still_serves(serve);
@@ -121,16 +121,16 @@ fn excess_early_content_leaves_no_files() {
         let mut raw = Raw::accepted(&ticket);
         raw.list("f", 1000);
         raw.send(&bytes);
-        let answer = raw.hear_all();
+        let answer = raw.read_all_text();
         assert!(answer.contains(words), "{words}: {answer}");
     }
     // A piece that is neither whole nor lacks only its beginning.
     let mut raw = Raw::accepted(&ticket);
     raw.list("f", 1000);
     raw.send(&early(0, 990));
-    raw.answered();
+    raw.next_record();
     raw.send(&piece(0, 0, [0; 32], &[7; 999]));
-    let answer = raw.hear();
+    let answer = raw.read_text();
     assert!(answer.contains("damaged in transit"), "{answer}");
     drop(raw);
     eventually("nothing is there", || serve.names().is_empty());
@@ -142,11 +142,11 @@ fn content_with_a_wrong_hash_gets_no_name() {
     let serve = Serve::start(&[]);
     let mut raw = Raw::accepted(&serve.ticket());
     raw.list("f", 3);
-    raw.answered();
+    raw.next_record();
     // A piece with the wrong hash, and correct pieces under a wrong hash of the whole.
     let header = frame::PieceHeader { entry: 0, piece: 0, hash: [0; 32], length: 3 };
     raw.send(&[&header.to_bytes()[..], b"abc"].concat());
-    let answer = raw.hear();
+    let answer = raw.read_text();
     assert!(answer.contains("damaged in transit"), "{answer}");
     drop(raw);
     eventually("nothing is there", || serve.names().is_empty());
@@ -164,7 +164,7 @@ fn names_from_a_peer_cannot_leave_the_directory() {
     let serve = Serve::start_in(scratch, &inside, &["--force"]);
     let mut raw = Raw::accepted(&serve.ticket());
     raw.list("way-out/f", 3);
-    raw.answered();
+    raw.next_record();
     raw.piece(0, b"abc");
     drop(raw);
     assert!(crate::running::names(&outside).is_empty());
@@ -175,7 +175,7 @@ fn names_from_a_peer_cannot_leave_the_directory() {
 /// Sends half of a file of two pieces.
 fn half_a_file(raw: &mut Raw) {
     raw.list("f", 2 * sweetspot_protocol::hash_tree::PIECE_BYTES);
-    raw.answered();
+    raw.next_record();
     let content = vec![7; sweetspot_protocol::hash_tree::PIECE_BYTES as usize];
     let hash = sweetspot_protocol::hash_tree::piece_hash(0, false, &content);
     let length = content.len() as u32;
@@ -205,7 +205,7 @@ fn a_file_too_large_for_the_disk_is_rejected_at_once() {
     for size in [1 << 62, u64::MAX] {
         let mut raw = Raw::accepted(&serve.ticket());
         raw.list("f", size);
-        let answer = String::from_utf8_lossy(&raw.answered()).into_owned();
+        let answer = String::from_utf8_lossy(&raw.next_record()).into_owned();
         assert!(answer.contains("too large") || answer.contains("space"), "{answer}");
     }
     still_serves(serve);
@@ -257,15 +257,15 @@ fn a_sender_gives_up_on_a_closed_receiver_with_a_zero_window() {
     let mut server = TcpStream::connect(("127.0.0.1", inner)).unwrap();
     let (mut answers, mut to_sender) = (server.try_clone().unwrap(), outer.try_clone().unwrap());
     std::thread::spawn(move || std::io::copy(&mut answers, &mut to_sender));
-    let (mut buffer, mut taken) = ([0; 65536], 0);
-    while taken < TAKEN {
+    let (mut buffer, mut received) = ([0; 65536], 0);
+    while received < TAKEN {
         let read = outer.read(&mut buffer).unwrap();
         server.write_all(&buffer[..read]).unwrap();
-        taken += read;
+        received += read;
     }
     outer.shutdown(Shutdown::Write).unwrap();
-    let gone = clock::now();
+    let disconnected_at = clock::now();
     assert!(wait(&mut sender).is_some_and(|code| code != 0));
     // The sender does not wait the 30 s that it allows a silent peer (docs/protocol.md).
-    assert!(clock::now().since(gone) < Duration::from_secs(20));
+    assert!(clock::now().since(disconnected_at) < Duration::from_secs(20));
 }

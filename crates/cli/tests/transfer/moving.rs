@@ -33,23 +33,23 @@ fn both_ends_report_the_same_transfer() {
     let received = serve.wait();
     assert_eq!(received.code, Some(0), "{received:?}");
 
-    let (near, far) = (outcome(&sent.stdout), outcome(&received.stdout));
-    assert_eq!((near.role, far.role), (Role::Sender, Role::Receiver));
-    assert_eq!(near.hash, Some(blake3::hash(&content).to_hex().as_str().into()));
-    assert_eq!(near.bytes, 3_000_001);
-    assert!(near.hash_ok && near.goodput_bps > 0.0);
-    assert_eq!(near.sizing, "fixed:1MB");
-    assert_eq!(near.congestion.as_ref().map(PeerText::raw), Some("reno"));
+    let (sender, receiver) = (outcome(&sent.stdout), outcome(&received.stdout));
+    assert_eq!((sender.role, receiver.role), (Role::Sender, Role::Receiver));
+    assert_eq!(sender.hash, Some(blake3::hash(&content).to_hex().as_str().into()));
+    assert_eq!(sender.bytes, 3_000_001);
+    assert!(sender.hash_ok && sender.goodput_bps > 0.0);
+    assert_eq!(sender.sizing, "fixed:1MB");
+    assert_eq!(sender.congestion.as_ref().map(PeerText::raw), Some("reno"));
     // Each end reports both ends' counts.
     let same = TransferSummary {
-        role: far.role,
-        peer: far.peer.clone(),
-        seconds: far.seconds,
-        goodput_bps: far.goodput_bps,
-        cpu_seconds: far.cpu_seconds,
-        ..near
+        role: receiver.role,
+        peer: receiver.peer.clone(),
+        seconds: receiver.seconds,
+        goodput_bps: receiver.goodput_bps,
+        cpu_seconds: receiver.cpu_seconds,
+        ..sender
     };
-    assert_eq!(same, far);
+    assert_eq!(same, receiver);
 }
 
 fn eventually_equal(target: &std::path::Path, content: &[u8]) {
@@ -205,10 +205,10 @@ fn policies_that_use_the_kernel_rtt_send_no_probes() {
 fn a_written_series_can_be_read_back() {
     let scratch = tempfile::tempdir().unwrap();
     let paths = ["near", "far"].map(|name| scratch.path().join(name));
-    let [near, far] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let serve = Serve::start(&["--once", "--series", far]);
+    let [sender, receiver] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let serve = Serve::start(&["--once", "--series", receiver]);
     let (file, _) = file(200_000_000);
-    let arguments = ["--sizing", "fixed:2MB", "--series", near];
+    let arguments = ["--sizing", "fixed:2MB", "--series", sender];
     assert_eq!(send(file.path(), &serve.ticket, &arguments).code, Some(0));
     serve.wait();
     for path in &paths {

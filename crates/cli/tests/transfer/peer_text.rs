@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use sweetspot_hostile_peer::{Dial, Heard, Listener, Raw, RawEntry};
+use sweetspot_hostile_peer::{Dial, Listener, Raw, RawEntry, Received};
 use sweetspot_protocol::clients::Credential;
 use sweetspot_protocol::record::{Answer, FileResult, Record};
 use sweetspot_protocol::{
@@ -56,40 +56,40 @@ type Step = fn(&mut Raw);
 const SENDER: [(&str, Step); 8] = [
     ("the name of the offer", |raw| raw.propose(&offer_called(HOSTILE))),
     ("the sizing", |raw| {
-        raw.say(&Message::Offer(Offer { sizing: Some(text()), ..Offer::default() }));
+        raw.send_message(&Message::Offer(Offer { sizing: Some(text()), ..Offer::default() }));
     }),
     ("why an entry is gone", |raw| {
         raw.propose(&offer_called("x"));
         raw.entries(&[RawEntry::file("f", 3)]);
-        raw.answered();
-        raw.tell(&Record::Gone { entry: 0, reason: text() });
+        raw.next_record();
+        raw.send_record(&Record::Gone { entry: 0, reason: text() });
         raw.listed(1, 1, 3);
-        raw.say(&Message::End);
+        raw.send_message(&Message::End);
     }),
     ("the path of an entry that is gone", |raw| {
         raw.propose(&offer_called("x"));
         raw.entries(&[RawEntry::file(HOSTILE, 3)]);
-        raw.answered();
-        raw.tell(&Record::Gone { entry: 0, reason: "gone".into() });
+        raw.next_record();
+        raw.send_record(&Record::Gone { entry: 0, reason: "gone".into() });
         raw.listed(1, 1, 3);
-        raw.say(&Message::End);
+        raw.send_message(&Message::End);
     }),
     ("the path of a file that arrives", |raw| {
         raw.propose(&offer_called(HOSTILE));
-        raw.bring(&[(RawEntry::file(HOSTILE, 3), Some(b"abc"))]);
+        raw.send_all(&[(RawEntry::file(HOSTILE, 3), Some(b"abc"))]);
     }),
     ("why it gives up", |raw| {
         raw.propose(&offer_called("x"));
-        raw.say(&Message::Failed { reason: text() });
+        raw.send_message(&Message::Failed { reason: text() });
     }),
     ("its last numbers", |raw| {
         raw.propose(&offer_called("x"));
         raw.listed(0, 0, 0);
-        raw.say(&Message::End);
-        raw.wait_for(|heard| {
-            matches!(heard, Heard::Message(Message::ReceiverSummary(_))).then_some(())
+        raw.send_message(&Message::End);
+        raw.wait_for(|received| {
+            matches!(received, Received::Message(Message::ReceiverSummary(_))).then_some(())
         });
-        raw.say(&Message::SenderSummary(SenderSummary {
+        raw.send_message(&Message::SenderSummary(SenderSummary {
             congestion: text(),
             segments: 1,
             retransmitted_segments: 0,
@@ -100,7 +100,7 @@ const SENDER: [(&str, Step); 8] = [
     }),
     ("a message of an unknown kind", |raw| {
         raw.propose(&offer_called("x"));
-        raw.say_json(&serde_json::json!({ "is": HOSTILE }));
+        raw.send_json(&serde_json::json!({ "is": HOSTILE }));
     }),
 ];
 
@@ -110,8 +110,8 @@ fn a_sender_cannot_write_to_the_receivers_terminal() {
         for argument in ["--verbose", "--json"] {
             let serve = Serve::start(&["--once", "--retry-for", "1ms", argument]);
             let mut raw = Raw::connect(&serve.ticket());
-            raw.say(&raw.hello());
-            raw.hear_welcome();
+            raw.send_message(&raw.hello());
+            raw.read_welcome();
             step(&mut raw);
             leave(&mut raw);
             let ended = serve.wait_for_try();
@@ -142,8 +142,8 @@ fn a_client_cannot_forge_lines_of_the_audit_log() {
         let serve = Serve::spawn(scratch, &path, command);
         let dial = Dial { secret: Some(secret), ..Dial::default() };
         let mut raw = Raw::dial(&serve.ticket(), &dial).unwrap();
-        raw.say(&raw.hello());
-        raw.hear_welcome();
+        raw.send_message(&raw.hello());
+        raw.read_welcome();
         step(&mut raw);
         leave(&mut raw);
         crate::running::eventually("the end is in the audit log", || {
@@ -161,21 +161,21 @@ fn a_client_cannot_forge_lines_of_the_audit_log() {
 }
 
 fn refuse(raw: &mut Raw) {
-    raw.say(&Message::Refuse { reason: text() });
+    raw.send_message(&Message::Refuse { reason: text() });
 }
 
 fn accept_with(raw: &mut Raw, sizing: &str, congestion: Option<&str>) {
     let congestion = congestion.map(Into::into);
-    raw.say(&Message::Accept(Accept { sizing: sizing.into(), congestion, probes: false }));
+    raw.send_message(&Message::Accept(Accept { sizing: sizing.into(), congestion, probes: false }));
 }
 
 /// Accepts the offer, answers for its single file, and reads its content.
 fn take(raw: &mut Raw, answer: Answer) {
-    raw.say(&Raw::accept());
+    raw.send_message(&Raw::accept());
     raw.list_of_entries();
     raw.answer(vec![answer]);
-    raw.wait_for(|heard| {
-        matches!(heard, Heard::Piece { .. } | Heard::Message(Message::End)).then_some(())
+    raw.wait_for(|received| {
+        matches!(received, Received::Piece { .. } | Received::Message(Message::End)).then_some(())
     });
 }
 
@@ -184,14 +184,14 @@ fn summarise(raw: &mut Raw) {
     summary.clamp_method = Some(text());
     summary.limits = vec![text()];
     summary.hash = Some(text());
-    raw.say(&Message::ReceiverSummary(summary));
+    raw.send_message(&Message::ReceiverSummary(summary));
 }
 
 const RECEIVER: [(&str, Step); 8] = [
     ("why it refuses", refuse),
     ("why it gives up", |raw| {
-        raw.say(&Raw::accept());
-        raw.say(&Message::Failed { reason: text() });
+        raw.send_message(&Raw::accept());
+        raw.send_message(&Message::Failed { reason: text() });
     }),
     ("the sizing", |raw| accept_with(raw, HOSTILE, None)),
     ("the congestion control", |raw| accept_with(raw, "kernel", Some(HOSTILE))),
@@ -202,24 +202,24 @@ const RECEIVER: [(&str, Step); 8] = [
     ("why a file failed", |raw| {
         take(raw, Answer::All);
         raw.results(vec![FileResult { entry: 0, outcome: Err(text()) }]);
-        raw.wait_for(|heard| matches!(heard, Heard::Message(Message::End)).then_some(()));
+        raw.wait_for(|received| matches!(received, Received::Message(Message::End)).then_some(()));
         summarise(raw);
     }),
     ("its summary", |raw| {
         take(raw, Answer::All);
         raw.results(vec![FileResult { entry: 0, outcome: Ok(*blake3::hash(b"abc").as_bytes()) }]);
-        raw.wait_for(|heard| matches!(heard, Heard::Message(Message::End)).then_some(()));
+        raw.wait_for(|received| matches!(received, Received::Message(Message::End)).then_some(()));
         summarise(raw);
     }),
     ("the phase of its controller", |raw| {
-        raw.say(&Raw::accept());
-        raw.say(&Message::Steer {
+        raw.send_message(&Raw::accept());
+        raw.send_message(&Message::Steer {
             pacing_bps: None,
             window: None,
             congestion: CongestionMessage::Own,
             phase: text(),
         });
-        raw.say(&Message::Failed { reason: text() });
+        raw.send_message(&Message::Failed { reason: text() });
     }),
 ];
 
@@ -236,7 +236,7 @@ fn a_receiver_cannot_write_to_the_senders_terminal() {
             let output = attacked(
                 command,
                 |raw| {
-                    raw.hear_offer();
+                    raw.read_offer();
                     step(raw);
                 },
                 &listener,

@@ -344,7 +344,7 @@ fn a_transfer_to_stdout_can_be_retried_until_data_is_written() {
     let (mut serve, ticket) = serve_to_output();
     let mut raw = Raw::accepted(&ticket.parse().unwrap());
     raw.list("f", 2 * PIECE_BYTES);
-    raw.answered();
+    raw.next_record();
     raw.content(0, &vec![1; 2 * PIECE_BYTES as usize]).unwrap();
     let mut output = serve.stdout.take().unwrap();
     output.read_exact(&mut [0]).unwrap();
@@ -426,7 +426,7 @@ fn an_offer_names_its_missing_sources_and_does_not_mention_a_ticket() {
     for words in ["/nowhere/a: No such file", "/nowhere/b: No such file", "2 failed"] {
         ended.failed_saying(&[words]);
     }
-    let told: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(told["failed"], 2, "{told}");
+    let summary: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(summary["failed"], 2, "{summary}");
     assert!(!ended.stderr.contains("ticket"), "{ended:?}");
 }

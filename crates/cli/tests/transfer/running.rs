@@ -54,7 +54,7 @@ impl Serve {
         let mut ticket = String::new();
         stdout.read_line(&mut ticket).unwrap();
         let ticket = match serde_json::from_str::<serde_json::Value>(&ticket) {
-            Ok(told) => told["ticket"].as_str().expect("a ticket").to_owned(),
+            Ok(greeting) => greeting["ticket"].as_str().expect("a ticket").to_owned(),
             Err(_) => ticket.trim().to_owned(),
         };
         Serve { directory: directory.to_owned(), child, ticket, stdout, _scratch: scratch }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use sweetspot_hostile_peer::{Dial, Heard, Raw};
+use sweetspot_hostile_peer::{Dial, Raw, Received};
 use sweetspot_linux::clock;
 use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_protocol::record::{Answer, Entry, EntryKind, FileResult, Record};
@@ -228,21 +228,23 @@ fn a_receiver_learns_that_an_offered_file_is_gone() {
 /// Waits until each entry was sent or reported as gone.
 fn delivered(raw: &mut Raw, list: &[Entry]) -> (Sent, Gone) {
     let name = |entry: u32| list[entry as usize].path.to_string();
-    let (mut came, mut gone) = (Vec::new(), Vec::new());
+    let (mut delivered_pieces, mut unavailable) = (Vec::new(), Vec::new());
     loop {
         match raw.next() {
-            Heard::Piece { entry, content, .. } => came.push((name(entry), content)),
-            Heard::Record(Record::Gone { entry, reason }) => {
-                gone.push((name(entry), reason.to_string()));
+            Received::Piece { entry, content, .. } => delivered_pieces.push((name(entry), content)),
+            Received::Record(Record::Gone { entry, reason }) => {
+                unavailable.push((name(entry), reason.to_string()));
             }
-            Heard::Message(sweetspot_protocol::Message::End) => break,
-            Heard::Closed(_) | Heard::Silent => panic!("no end: {came:?} {gone:?}"),
+            Received::Message(sweetspot_protocol::Message::End) => break,
+            Received::Closed(_) | Received::Silent => {
+                panic!("no end: {delivered_pieces:?} {unavailable:?}")
+            }
             _ => {}
         }
     }
-    came.sort();
-    gone.sort();
-    (came, gone)
+    delivered_pieces.sort();
+    unavailable.sort();
+    (delivered_pieces, unavailable)
 }
 
 /// After a receiver has read the list, other files replace the listed ones, and only then it answers.
@@ -273,11 +275,11 @@ fn a_sender_opens_only_the_files_it_listed() {
     fs::remove_file(top.join("removed")).unwrap();
 
     raw.answer(all(&list));
-    let (came, gone) = delivered(&mut raw, &list);
-    assert_eq!(came, [("calm".to_owned(), b"public".to_vec())]);
-    let names: Vec<_> = gone.iter().map(|(name, _)| name.as_str()).collect();
+    let (delivered_pieces, unavailable) = delivered(&mut raw, &list);
+    assert_eq!(delivered_pieces, [("calm".to_owned(), b"public".to_vec())]);
+    let names: Vec<_> = unavailable.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["dir/inner", "link", "named-pipe", "other", "removed"]);
-    for (name, reason) in &gone {
+    for (name, reason) in &unavailable {
         let expected = if name == "removed" { "it does not exist" } else { "was replaced" };
         assert!(reason.contains(expected), "{name}: {reason}");
         let path = scratch.path().to_str().unwrap();
@@ -293,15 +295,15 @@ fn a_listening_sender_waits_for_no_unnecessary_message() {
     fs::write(directory.path().join("file"), "content").unwrap();
     let serve = offering(directory.path(), &[]);
     let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
-    raw.say(&raw.hello_as(Role::Receiver));
-    raw.hear_welcome();
-    raw.hear_offer();
+    raw.send_message(&raw.hello_as(Role::Receiver));
+    raw.read_welcome();
+    raw.read_offer();
     let list = raw.list_of_entries();
-    raw.say(&Raw::accept());
+    raw.send_message(&Raw::accept());
     raw.answer(all(&list));
-    let (came, _) = delivered(&mut raw, &list);
-    assert_eq!(came, [("file".to_owned(), b"content".to_vec())]);
-    assert!(matches!(raw.next(), Heard::Message(Message::SenderSummary(_))));
+    let (delivered_pieces, _) = delivered(&mut raw, &list);
+    assert_eq!(delivered_pieces, [("file".to_owned(), b"content".to_vec())]);
+    assert!(matches!(raw.next(), Received::Message(Message::SenderSummary(_))));
 }
 
 /// A receiver that accepts early content gets the beginning of a file with the list, up to its limit. Later it gets the rest of
@@ -311,7 +313,7 @@ fn early_content_is_not_sent_again() {
     let directory = tempfile::tempdir().unwrap();
     let large: Vec<u8> = (0..PIECE_BYTES + 5).map(|byte| (byte % 251) as u8).collect();
     let contents = [("a", large.clone()), ("b", b"of b".to_vec()), ("c", large)];
-    for (taken, answer, changes) in [
+    for (early_limit, answer, changes) in [
         (0, Answer::All, false),
         (1, Answer::All, false),
         (3000, Answer::All, false),
@@ -321,29 +323,29 @@ fn early_content_is_not_sent_again() {
         (u32::MAX, Answer::Refused { reason: "no".into() }, false),
         (3000, Answer::All, true),
     ] {
-        let case = format!("{taken} {answer:?} {changes}");
+        let case = format!("{early_limit} {answer:?} {changes}");
         for (name, content) in &contents {
             fs::write(directory.path().join(name), content).unwrap();
         }
         let serve = offering(directory.path(), &[]);
         let mut raw = Raw::dial(&serve.ticket(), &Dial::default()).unwrap();
-        raw.say(&raw.hello_taking(taken));
-        raw.hear_welcome();
-        raw.hear_offer();
+        raw.send_message(&raw.hello_accepting(early_limit));
+        raw.read_welcome();
+        raw.read_offer();
         let (mut early, mut count) = (Vec::new(), 0);
         loop {
             match raw.next() {
-                Heard::Record(Record::Entries(entries)) => count += entries.len(),
-                Heard::Record(Record::Early { entry, content }) => {
+                Received::Record(Record::Entries(entries)) => count += entries.len(),
+                Received::Record(Record::Early { entry, content }) => {
                     assert_eq!(entry, 0, "{case}: the connection carries no more than that");
                     early = content;
                 }
-                Heard::Record(Record::Listed { .. }) => break,
+                Received::Record(Record::Listed { .. }) => break,
                 other => panic!("{case}: {other:?}"),
             }
         }
-        let bound = taken.min(64 << 10) as usize;
-        assert!(early.len() <= bound && early.is_empty() == (taken == 0), "{case}");
+        let bound = early_limit.min(64 << 10) as usize;
+        assert!(early.len() <= bound && early.is_empty() == (early_limit == 0), "{case}");
         assert!(contents[0].1.starts_with(&early), "{case}");
         if changes {
             // The file keeps its listed length.
@@ -351,14 +353,16 @@ fn early_content_is_not_sent_again() {
             changed[0] ^= 1;
             fs::write(directory.path().join("a"), changed).unwrap();
         }
-        raw.say(&Raw::accept());
+        raw.send_message(&Raw::accept());
         raw.answer(vec![answer.clone(); count]);
-        let mut came = vec![Vec::new(); count];
+        let mut delivered_pieces = vec![Vec::new(); count];
         loop {
             match raw.next() {
-                Heard::Piece { entry, content, .. } => came[entry as usize].extend(content),
-                Heard::Message(Message::End) => break,
-                Heard::Record(Record::Ends(_)) | Heard::Message(Message::Busy) => {}
+                Received::Piece { entry, content, .. } => {
+                    delivered_pieces[entry as usize].extend(content)
+                }
+                Received::Message(Message::End) => break,
+                Received::Record(Record::Ends(_)) | Received::Message(Message::Busy) => {}
                 other => panic!("{case}: {other:?}"),
             }
         }
@@ -367,8 +371,8 @@ fn early_content_is_not_sent_again() {
         for (place, (_, content)) in contents.iter().enumerate() {
             let skipped = if place == 0 && !repeats { early.len() } else { 0 };
             let expected = if wanted { content.len() - skipped } else { 0 };
-            assert_eq!(came[place].len(), expected, "{case}: {place}");
-            let is_right = changes || !wanted || content.ends_with(&came[place]);
+            assert_eq!(delivered_pieces[place].len(), expected, "{case}: {place}");
+            let is_right = changes || !wanted || content.ends_with(&delivered_pieces[place]);
             assert!(is_right, "{case}: {place}");
         }
     }
@@ -387,8 +391,8 @@ fn a_replaced_large_file_is_not_sent() {
     let list = raw.list_of_entries();
     fs::rename(scratch.path().join("secret"), top.join("large")).unwrap();
     raw.answer(all(&list));
-    let (came, gone) = delivered(&mut raw, &list);
-    assert!(came.is_empty() && gone.len() == 1, "{gone:?}");
+    let (delivered_pieces, unavailable) = delivered(&mut raw, &list);
+    assert!(delivered_pieces.is_empty() && unavailable.len() == 1, "{unavailable:?}");
 }
 
 /// Programs repeatedly write whole files that consist of a single letter: half of them in place, half as new files; some pause
@@ -404,14 +408,14 @@ fn changing_files_never_arrive_torn() {
     let length = |file: usize| if file == 0 { 3 * PIECE_BYTES as usize } else { 250_000 };
     let path = |file: usize| top.join(format!("{file:02}"));
     (0..FILES).for_each(|file| fs::write(path(file), vec![b'a'; length(file)]).unwrap());
-    let over = AtomicBool::new(false);
+    let finished = AtomicBool::new(false);
     thread::scope(|scope| {
         for writer in 0..4 {
-            let (over, path) = (&over, &path);
+            let (finished, path) = (&finished, &path);
             scope.spawn(move || {
                 for letter in (b'a'..=b'z').cycle() {
                     for file in (writer..FILES).step_by(4) {
-                        if over.load(Ordering::Relaxed) {
+                        if finished.load(Ordering::Relaxed) {
                             return;
                         }
                         let content = vec![letter; length(file)];
@@ -445,17 +449,17 @@ fn changing_files_never_arrive_torn() {
                 let whole = content.iter().all(|byte| Some(*byte) == letter)
                     && [0, 250_000, 3 * PIECE_BYTES as usize].contains(&content.len());
                 if !whole {
-                    over.store(true, Ordering::Relaxed);
+                    finished.store(true, Ordering::Relaxed);
                 }
                 assert!(whole, "round {round}: {:?} is torn; {sent:?}", entry.path());
             }
             let complete = arrived.len() == FILES;
             if complete != (sent.code == Some(0)) {
-                over.store(true, Ordering::Relaxed);
+                finished.store(true, Ordering::Relaxed);
             }
             assert_eq!(complete, sent.code == Some(0), "round {round}: {sent:?}");
         }
-        over.store(true, Ordering::Relaxed);
+        finished.store(true, Ordering::Relaxed);
     });
 }
 
@@ -488,9 +492,9 @@ fn a_sender_drops_a_receiver_that_claims_too_much() {
         let (mut raw, _) = Raw::receiving(&serve.ticket(), &Dial::default());
         assert_eq!(raw.list_of_entries().len(), 1);
         claim(&mut raw);
-        let heard = raw.drain();
-        let reason = heard.iter().find_map(Heard::reason);
-        assert!(reason.as_ref().is_some_and(|reason| reason.contains(words)), "{words}: {heard:?}");
+        let reply = raw.drain();
+        let reason = reply.iter().find_map(Received::reason);
+        assert!(reason.as_ref().is_some_and(|reason| reason.contains(words)), "{words}: {reply:?}");
         let ended = serve.wait();
         assert!(ended.code.is_some_and(|code| code != 0), "{ended:?}");
         assert!(!ended.stderr.contains("panicked"), "{ended:?}");
@@ -520,8 +524,11 @@ fn a_giant_sparse_file_costs_its_sender_no_memory() {
     raw.answer(vec![Answer::Compare { pieces: 0 }]);
     // The sender reads this, and learns that no more content is wanted.
     raw.results(vec![FileResult { entry: 0, outcome: Err("enough".into()) }]);
-    let (came, gone) = delivered(&mut raw, &list);
-    assert!(came.is_empty() && gone.is_empty(), "{came:?} {gone:?}");
+    let (delivered_pieces, unavailable) = delivered(&mut raw, &list);
+    assert!(
+        delivered_pieces.is_empty() && unavailable.is_empty(),
+        "{delivered_pieces:?} {unavailable:?}"
+    );
     // 32 bytes for each of 2^26 pieces of 256 KiB would need 2,147,484 kB of address space. Two threads that allocate for the
     // first time need 131,072 kB.
     let more = peak(&serve) - before;

@@ -377,8 +377,8 @@ fn a_json_ticket_includes_its_expiry() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     signal(&child, "INT");
     child.wait().unwrap();
-    let told: serde_json::Value = serde_json::from_str(&line).unwrap();
-    let ticket: Ticket = told["ticket"].as_str().unwrap().parse().unwrap();
+    let invitation: serde_json::Value = serde_json::from_str(&line).unwrap();
+    let ticket: Ticket = invitation["ticket"].as_str().unwrap().parse().unwrap();
     let TicketProof::Secret { expires, .. } = ticket.proof else { panic!("a secret") };
-    assert_eq!(told["expires_unix_s"], expires.as_nanos() / 1_000_000_000);
+    assert_eq!(invitation["expires_unix_s"], expires.as_nanos() / 1_000_000_000);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use sweetspot_hostile_peer::{Dial, Heard, Raw};
+use sweetspot_hostile_peer::{Dial, Raw, Received};
 use sweetspot_linux::process;
 use sweetspot_protocol::clients::Credential;
 use sweetspot_protocol::{MeasureMessage, Message, Role, Secret, Ticket};
@@ -35,14 +35,14 @@ fn dial(number: u8) -> Dial<'static> {
 fn finish(raw: &mut Raw) {
     raw.piece(0, b"abc");
     raw.listed(1, 1, 3);
-    raw.say(&Message::End);
-    raw.wait_for(|heard| {
-        matches!(heard, Heard::Message(Message::ReceiverSummary(_))).then_some(())
+    raw.send_message(&Message::End);
+    raw.wait_for(|received| {
+        matches!(received, Received::Message(Message::ReceiverSummary(_))).then_some(())
     });
 }
 
-fn is_welcome(heard: &Heard) -> bool {
-    matches!(heard, Heard::Message(Message::Welcome { .. }))
+fn is_welcome(received: &Received) -> bool {
+    matches!(received, Received::Message(Message::Welcome { .. }))
 }
 
 /// Runs `work` in [`CROWD`] threads that start at the same time, and returns the results.
@@ -103,7 +103,7 @@ fn a_one_code_server_exits_when_its_code_is_invalidated() {
     let dial = Dial { port: Some(port.parse().unwrap()), ..Dial::default() };
     let mut raw = Raw::dial(&other.ticket(), &dial).unwrap();
     raw.try_code(number, &format!("{number}-not-the-code")).unwrap();
-    raw.say(&raw.hello());
+    raw.send_message(&raw.hello());
     assert!(raw.next().reason().is_some());
     let ended = serve.wait();
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -116,13 +116,13 @@ fn a_one_transfer_ticket_admits_one_of_many_concurrent_connections() {
     let ticket = service.serve.ticket();
     let raws: Vec<_> =
         (0..CROWD).map(|_| Mutex::new(Raw::dial(&ticket, &dial(1)).unwrap())).collect();
-    let heard = at_once(|i| {
+    let received = at_once(|i| {
         let mut raw = raws[i].lock().unwrap();
         let hello = raw.hello();
-        raw.say(&hello);
+        raw.send_message(&hello);
         is_welcome(&raw.next())
     });
-    assert_eq!(heard.into_iter().filter(|welcome| *welcome).count(), 1);
+    assert_eq!(received.into_iter().filter(|welcome| *welcome).count(), 1);
 }
 
 /// Runs `sweetspot send` with three bytes and this ticket.
@@ -163,8 +163,8 @@ fn a_stopping_service_sends_its_clients_no_rejection() {
     let service = Service::start(&line(1, "guest", ""));
     let mut running = Raw::accepted_as(&service.serve.ticket(), &dial(1));
     signal(&service.serve.child, "TERM");
-    let heard = running.drain();
-    assert!(heard.iter().all(|heard| heard.reason().is_none()), "{heard:?}");
+    let received = running.drain();
+    assert!(received.iter().all(|received| received.reason().is_none()), "{received:?}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_busy_server_does_not_use_up_a_ticket() {
     // Each one is for a separate transfer.
     let answer = || {
         let mut raw = Raw::dial(&ticket, &dial(2)).unwrap();
-        raw.say(&raw.hello());
+        raw.send_message(&raw.hello());
         raw.next()
     };
     let alice = Raw::accepted_as(&ticket, &dial(1));
@@ -196,7 +196,7 @@ fn a_used_ticket_cannot_measure() {
     let ticket: Ticket = text.trim().parse().unwrap();
     let measure = || {
         let mut raw = Raw::connect(&ticket);
-        raw.say(&raw.hello_with(Role::Receiver, true, true));
+        raw.send_message(&raw.hello_with(Role::Receiver, true, true));
         raw.next()
     };
     assert!(is_welcome(&measure()), "it is good until its transfer has ended");
@@ -211,9 +211,12 @@ fn a_used_ticket_cannot_measure() {
 fn a_measurement_ends_when_its_client_is_removed_from_the_file() {
     let service = Service::start(&(line(1, "alice", "") + &line(2, "bob", "")));
     let mut raw = Raw::dial(&service.serve.ticket(), &dial(1)).unwrap();
-    raw.say(&raw.hello_with(Role::Receiver, true, true));
+    raw.send_message(&raw.hello_with(Role::Receiver, true, true));
     assert!(is_welcome(&raw.next()));
-    raw.say(&Message::Measure(MeasureMessage::Fill { duration_ms: 60_000, max_bytes: 1 << 50 }));
+    raw.send_message(&Message::Measure(MeasureMessage::Fill {
+        duration_ms: 60_000,
+        max_bytes: 1 << 50,
+    }));
     assert!(raw.next_frame().unwrap().is_some(), "content comes");
     service.edit(&line(2, "bob", ""));
     // A complete measurement ends with a message.
@@ -253,16 +256,16 @@ fn one_client_cannot_exhaust_the_file_descriptors() {
     let ticket = service.serve.ticket();
     let mut alice = Raw::accepted_as(&ticket, &dial(2));
     alice.list("f", 3);
-    alice.answered();
+    alice.next_record();
     let mut held = Vec::new();
     'sessions: for _ in 0..36 {
         let mut first = Raw::dial(&ticket, &dial(1)).unwrap();
-        first.say(&first.hello());
+        first.send_message(&first.hello());
         if !is_welcome(&first.next()) {
             break;
         }
-        first.say(&sweetspot_hostile_peer::offer());
-        if !matches!(first.next(), Heard::Message(Message::Accept(_))) {
+        first.send_message(&sweetspot_hostile_peer::offer());
+        if !matches!(first.next(), Received::Message(Message::Accept(_))) {
             break;
         }
         for _ in 0..63 {
@@ -275,7 +278,7 @@ fn one_client_cannot_exhaust_the_file_descriptors() {
     finish(&mut alice);
     service.edit(&(lines.clone() + &line(3, "bob", "")));
     let mut bob = Raw::dial(&ticket, &dial(3)).unwrap();
-    bob.say(&bob.hello());
+    bob.send_message(&bob.hello());
     bob.offer(&sweetspot_hostile_peer::offer());
 }
 
@@ -285,7 +288,7 @@ fn a_missing_or_invalid_clients_file_disconnects_nobody() {
     let ticket = service.serve.ticket();
     let mut raw = Raw::accepted_as(&ticket, &dial(1));
     raw.list("f", 3);
-    raw.answered();
+    raw.next_record();
     let clients = service.scratch.join("clients");
     fs::remove_file(&clients).unwrap();
     service.serve.read_until("its last valid version stays in force");

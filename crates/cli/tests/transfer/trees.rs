@@ -42,9 +42,9 @@ fn a_tree_arrives_unaltered_and_is_not_sent_again() {
     let (_dir, top) = tree();
     let serve = Serve::start(&[]);
     let sent = outcome(&send(&top, &serve.ticket, &["--json"]));
-    let there = serve.directory.join("top");
-    assert_same_tree(&top, &there);
-    let status = |path: &str| fs::symlink_metadata(there.join(path)).unwrap();
+    let received_top = serve.directory.join("top");
+    assert_same_tree(&top, &received_top);
+    let status = |path: &str| fs::symlink_metadata(received_top.join(path)).unwrap();
     for path in ["a/b/two", "a/b", "a/one", ""] {
         let from = fs::metadata(top.join(path)).unwrap();
         assert_eq!(status(path).mode() & 0o777, from.mode() & 0o777, "{path}");
@@ -82,9 +82,9 @@ fn contents_are_compared_only_with_checksum() {
     let target = serve.directory.join("f");
     outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
     let modified = fs::metadata(&target).unwrap().modified().unwrap();
-    let there = fs::File::options().write(true).open(&target).unwrap();
-    there.write_all_at(b"changed", PIECE_BYTES).unwrap();
-    there.set_modified(modified).unwrap();
+    let received_top = fs::File::options().write(true).open(&target).unwrap();
+    received_top.write_all_at(b"changed", PIECE_BYTES).unwrap();
+    received_top.set_modified(modified).unwrap();
     let by_time = outcome(&send(file.path(), &serve.ticket, &["--name", "f", "--json"]));
     assert_eq!((by_time.bytes, by_time.present_bytes), (0, 3 * PIECE_BYTES));
     let arguments = ["--name", "f", "--json", "--checksum"];
@@ -106,12 +106,14 @@ fn data_received_before_a_kill_is_not_sent_again() {
     command.args(["--sizing", "fixed:1MB", "--retry-for", "1ms"]);
     let mut sender = command.stderr(Stdio::null()).spawn().unwrap();
     let partial = || {
-        let there = names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
-        there.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().blocks() * 512)
+        let received_top =
+            names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
+        received_top.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().blocks() * 512)
     };
     let arrived = || {
-        let there = names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
-        there.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().len())
+        let received_top =
+            names(&directory).into_iter().find(|name| name.starts_with(".sweetspot-"));
+        received_top.map_or(0, |name| fs::metadata(directory.join(name)).unwrap().len())
     };
     eventually("some has arrived", || arrived() > 40 << 20 || names(&directory) == ["f"]);
     first.child.kill().unwrap();
@@ -135,7 +137,7 @@ fn only_changed_and_missing_pieces_are_sent_after_an_interruption() {
     // A transfer that broke after six pieces left them under the name that the next transfer looks for.
     let mut raw = sweetspot_hostile_peer::Raw::accepted(&serve.ticket());
     raw.list("f", content.len() as u64);
-    raw.answered();
+    raw.next_record();
     for piece in 0..6u32 {
         let at = piece as usize * PIECE_BYTES as usize;
         let bytes = &content[at..at + PIECE_BYTES as usize];
@@ -235,8 +237,11 @@ fn send_names_a_source_that_it_skips_and_sends_the_rest() {
     assert!(sent.stderr.contains("3 items: "), "{sent:?}");
     let words = "pipe is a pipe and was left out; to send its content, give `-` as the source";
     assert!(sent.stderr.contains(words), "{sent:?}");
-    let there = names(&serve.directory.join("top"));
-    assert!(there.contains(&"empty".to_owned()) && !there.contains(&"a".to_owned()), "{there:?}");
+    let received_top = names(&serve.directory.join("top"));
+    assert!(
+        received_top.contains(&"empty".to_owned()) && !received_top.contains(&"a".to_owned()),
+        "{received_top:?}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use sweetspot_hostile_peer::{Heard, Listener, RawEntry};
+use sweetspot_hostile_peer::{Listener, RawEntry, Received};
 use sweetspot_protocol::{Message, Offer, VERSION};
 
 use crate::running::{Ended, SWEETSPOT, names, run};
@@ -35,15 +35,15 @@ fn directory(path: &str) -> (RawEntry, Option<&'static [u8]>) {
 fn attack(listener: &Listener, attack: &Attack<'_>) {
     let mut raw = loop {
         let Ok(mut raw) = listener.accept() else { continue };
-        if matches!(raw.next(), Heard::Message(Message::Hello(_))) {
+        if matches!(raw.next(), Received::Message(Message::Hello(_))) {
             break raw;
         }
     };
     let proof = raw.session.listener_proof();
-    raw.say(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
-    raw.say(&Message::Offer(attack.offer.clone()));
-    if matches!(raw.next(), Heard::Message(Message::Accept(_))) {
-        raw.bring(&attack.entries);
+    raw.send_message(&Message::Welcome { proof, early_bytes: 0, ends_with_program: false });
+    raw.send_message(&Message::Offer(attack.offer.clone()));
+    if matches!(raw.next(), Received::Message(Message::Accept(_))) {
+        raw.send_all(&attack.entries);
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use sweetspot_hostile_peer::{Dial, Heard, Identity, Raw, RawEntry};
+use sweetspot_hostile_peer::{Dial, Identity, Raw, RawEntry, Received};
 use sweetspot_protocol::hash_tree::PIECE_BYTES;
 use sweetspot_protocol::record::{Answer, Record};
 use sweetspot_protocol::{Message, Offer};
@@ -46,7 +46,7 @@ impl Shared {
     fn connect(&self, client: usize, offer: &Message) -> Raw {
         let dial = Dial { identity: Some(&self.clients[client]), ..Dial::default() };
         let mut raw = Raw::dial(&self.serve.ticket(), &dial).unwrap();
-        raw.say(&raw.hello());
+        raw.send_message(&raw.hello());
         raw.offer(offer);
         raw
     }
@@ -55,23 +55,23 @@ impl Shared {
     fn answer(&self, client: usize, offer: &Message, entry: RawEntry) -> (Answer, bool) {
         let mut raw = self.connect(client, offer);
         raw.entries(&[entry]);
-        let answer = raw.wait_for(|heard| match heard {
-            Heard::Record(Record::Answers(answers)) => answers.first().cloned(),
+        let answer = raw.wait_for(|received| match received {
+            Received::Record(Record::Answers(answers)) => answers.first().cloned(),
             _ => None,
         });
         // Hashes would precede the answer for a second entry.
         raw.entries(&[RawEntry::hard_link("second", 0)]);
-        let hashes = raw.wait_for(|heard| match heard {
-            Heard::Record(Record::Hashes { .. }) => Some(true),
-            Heard::Record(Record::Answers(_)) => Some(false),
+        let hashes = raw.wait_for(|received| match received {
+            Received::Record(Record::Hashes { .. }) => Some(true),
+            Received::Record(Record::Answers(_)) => Some(false),
             _ => None,
         });
         (answer, hashes)
     }
 
     /// Sends one small file completely.
-    fn bring(&self, client: usize, entry: RawEntry, content: &[u8]) {
-        self.connect(client, &offer()).bring(&[(entry, Some(content))]);
+    fn send_all(&self, client: usize, entry: RawEntry, content: &[u8]) {
+        self.connect(client, &offer()).send_all(&[(entry, Some(content))]);
     }
 }
 
@@ -110,7 +110,7 @@ fn the_right_to_write_reveals_nothing_about_an_existing_file() {
         RawEntry::file("secret/below", 1),
         RawEntry::symlink("secret", "x"),
     ];
-    let mut said = Vec::new();
+    let mut reasons = Vec::new();
     for offer in [offer(), by_content(), rehearsed()] {
         for guess in &guesses {
             // A dry run creates nothing, so it gives no results for directories, links and files below
@@ -122,14 +122,16 @@ fn the_right_to_write_reveals_nothing_about_an_existing_file() {
             let (answer, hashes) = shared.answer(0, &offer, guess.clone());
             assert!(!hashes);
             match answer {
-                Answer::Refused { reason } => said.push(reason.to_string().replace("/below", "")),
+                Answer::Refused { reason } => {
+                    reasons.push(reason.to_string().replace("/below", ""))
+                }
                 other => panic!("{guess:?}: {other:?}"),
             }
         }
     }
-    said.dedup();
-    assert_eq!(said.len(), 1, "a refusal tells guesses apart: {said:?}");
-    assert!(said[0].contains("already exists"), "{said:?}");
+    reasons.dedup();
+    assert_eq!(reasons.len(), 1, "a refusal tells guesses apart: {reasons:?}");
+    assert!(reasons[0].contains("already exists"), "{reasons:?}");
     assert_eq!(names(&shared.directory), ["secret"]);
 }
 
@@ -159,7 +161,7 @@ fn the_right_to_read_reveals_existing_files() {
 fn only_the_client_that_sent_a_file_learns_that_it_exists() {
     let shared = Shared::start("write");
     let mine = || RawEntry::file("mine", 3);
-    shared.bring(0, mine(), b"abc");
+    shared.send_all(0, mine(), b"abc");
     assert_eq!(shared.answer(0, &offer(), mine()), (Answer::Nothing, false));
     assert!(matches!(shared.answer(1, &offer(), mine()), (Answer::Refused { .. }, false)));
     // Once somebody else has changed the file, it no longer belongs to the client.
@@ -174,7 +176,7 @@ fn only_the_client_that_left_a_partial_file_sees_its_hashes() {
     let large = || RawEntry::file("large", 3 * PIECE_BYTES);
     let mut raw = shared.connect(0, &offer());
     raw.entries(&[large()]);
-    raw.answered();
+    raw.next_record();
     raw.content(0, &vec![7; 2 * PIECE_BYTES as usize]).unwrap();
     let partial = || names(&shared.directory).into_iter().find(|name| name != "secret");
     let length = |name: &String| fs::metadata(shared.directory.join(name)).unwrap().len();

@@ -39,7 +39,7 @@ impl Tuned {
 }
 
 /// Waits for a second: the tuner samples ten times a second.
-fn let_it_look() {
+fn wait_for_samples() {
     clock::sleep_until(clock::now() + Duration::from_secs(1));
 }
 
@@ -58,7 +58,7 @@ fn a_program_with_a_pinned_buffer_keeps_its_clamp() {
                 drop(tuned.guardian.stdin.take());
             }
             tuned.is_set();
-            let_it_look();
+            wait_for_samples();
             quiet(&server, &connection);
             assert_eq!(receive_buffer(&connection), Bytes::new(131_072));
             assert!(clamp(&connection) <= own, "{} is above {own}", clamp(&connection));
@@ -79,10 +79,10 @@ fn a_clamp_set_during_tuning_is_restored_whatever_its_value() {
         let connection = tuned.connection();
         tuned.wait_for_event("taken");
         quiet(&server, &connection);
-        let_it_look();
+        wait_for_samples();
         drop(tuned.guardian.stdin.take());
         tuned.is_set();
-        let_it_look();
+        wait_for_samples();
         wait_for("a limit within the clamp", || (clamp(&connection) <= own).then_some(()));
         Signal::KILL.send(tuned.tuner());
         wait_for("the program's own clamp", || (clamp(&connection) == own).then_some(()));

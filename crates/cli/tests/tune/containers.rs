@@ -42,13 +42,13 @@ fn write_files(dir: &Path) {
     std::fs::write(dir.join("rsyncd.conf"), rsync).unwrap();
 }
 
-fn is_there(program: &str) -> bool {
-    let there = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let there = there.is_ok_and(|output| output.status.success());
-    if !there {
+fn is_installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
         sweetspot_testing::skipped(format!("there is no {program}"));
     }
-    there
+    found
 }
 
 /// Asserts that the daemon tunes the connection of `command`, which runs in the container as `program`.
@@ -57,7 +57,7 @@ fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
         sweetspot_testing::skipped(missing);
         return;
     }
-    if !needs.iter().all(|program| is_there(program)) {
+    if !needs.iter().all(|program| is_installed(program)) {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
@@ -78,10 +78,10 @@ fn is_tuned(command: &str, far: &str, program: &str, needs: &[&str]) {
     let line = "rate=100Mbit/s rtt=20ms buffer=500kB";
     let far = format!("cd {at}; nginx -c {at}/far.conf -e {at}/far.log & {far} wait");
     if let Some(emulated) = Emulated::start_with(line, &far, &near) {
-        let wanted = ["\"event\":\"taken\"".to_owned(), format!("\"program\":\"{program}\"")];
+        let markers = ["\"event\":\"taken\"".to_owned(), format!("\"program\":\"{program}\"")];
         wait_for(&format!("a connection of {program}"), || {
             let log = std::fs::read_to_string(dir.join("events.jsonl")).ok()?;
-            log.lines().any(|line| wanted.iter().all(|word| line.contains(word))).then_some(())
+            log.lines().any(|line| markers.iter().all(|word| line.contains(word))).then_some(())
         });
         drop(emulated);
     }

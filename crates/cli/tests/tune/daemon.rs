@@ -190,9 +190,9 @@ fn a_second_tuner_of_a_connection_reports_the_first_once() {
         scratch.path().display(),
     );
     let Some(_emulated) = Emulated::start(PATH, &line) else { return };
-    let told = || fs::read_to_string(scratch.path().join("messages")).unwrap_or_default();
-    wait_for("a second limit", || told().contains("limited, window").then_some(()));
-    assert_eq!(told().matches("another tuner also tunes wanted[").count(), 1, "{}", told());
+    let log = || fs::read_to_string(scratch.path().join("messages")).unwrap_or_default();
+    wait_for("a second limit", || log().contains("limited, window").then_some(()));
+    assert_eq!(log().matches("another tuner also tunes wanted[").count(), 1, "{}", log());
 }
 
 /// A tuner via pidfd limits a download; one via bpf begins to limit it, too.
@@ -215,8 +215,8 @@ fn a_tuner_inside_the_kernel_names_one_outside() {
         tuner.stderr(fs::File::create(scratch.path().join(via)).unwrap()).spawn().unwrap()
     };
     let says = |via: &str, words: &str| {
-        let told = || fs::read_to_string(scratch.path().join(via)).unwrap();
-        wait_for(words, || told().contains(words).then_some(()));
+        let log = || fs::read_to_string(scratch.path().join(via)).unwrap();
+        wait_for(words, || log().contains(words).then_some(()));
     };
     let first = attach("pidfd");
     says("pidfd", "limited, window");

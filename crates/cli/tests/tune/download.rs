@@ -213,10 +213,10 @@ impl Tuned {
 
     /// Waits until the log has an event of kind `kind`.
     pub fn wait_for_event(&self, kind: &str) {
-        let wanted = format!("\"event\":\"{kind}\"");
+        let marker = format!("\"event\":\"{kind}\"");
         wait_for(kind, || {
             let file = File::open(&self.events).ok()?;
-            BufReader::new(file).lines().map_while(Result::ok).find(|l| l.contains(&wanted))
+            BufReader::new(file).lines().map_while(Result::ok).find(|l| l.contains(&marker))
         });
     }
 

@@ -43,9 +43,9 @@ fn a_download_is_tuned_via_bpf_and_arrives_whole() {
     let owner = format!("\"pid\":{}", tuned.connection().process().pid());
     assert!(tuned.log().contains(&owner), "{}", tuned.log());
     server.stop();
-    let (said, code) = tuned.finish();
+    let (printed, code) = tuned.finish();
     assert_eq!(code, Some(0));
-    assert!(said.parse::<u64>().unwrap() > 60_000, "{said}");
+    assert!(printed.parse::<u64>().unwrap() > 60_000, "{printed}");
 }
 
 #[test]
@@ -184,8 +184,8 @@ pub fn limited(scratch: &Path) -> Option<Limited> {
     let socket = connection(client, SENDS);
     // Before the tuner limits it, the kernel's own clamp is below `MEMORY`, too.
     let is_taken = || {
-        let told = std::fs::read_to_string(scratch.join("events.jsonl")).unwrap_or_default();
-        told.contains("\"event\":\"taken\"")
+        let events_text = std::fs::read_to_string(scratch.join("events.jsonl")).unwrap_or_default();
+        events_text.contains("\"event\":\"taken\"")
     };
     wait_for("the limit", || (is_taken() && clamp(&socket) <= MEMORY).then_some(()));
     Some(Limited { emulated, socket, _cgroup: cgroup })
@@ -232,16 +232,16 @@ fn limits_are_lifted_when_everything_is_killed_at_once() {
 }
 
 /// Starts a daemon with a policy that names a congestion control; returns its messages.
-fn said_of_congestion(name: &str, options: &[&str]) -> String {
+fn congestion_messages(name: &str, options: &[&str]) -> String {
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
     let rule = format!("[[rule]]\ngoal = \"throughput\"\ncongestion = \"{name}\"\n");
     let daemon = daemon_with(&rule, &cgroup, scratch.path(), options);
     let log = scratch.path().join("events.jsonl");
     wait_for("the daemon", || log.exists().then_some(()));
     Signal::TERMINATE.send(daemon.id());
-    let (code, said) = ended(daemon);
-    assert_eq!(code, Some(0), "{said}");
-    said
+    let (code, printed) = ended(daemon);
+    assert_eq!(code, Some(0), "{printed}");
+    printed
 }
 
 #[test]
@@ -249,20 +249,23 @@ fn a_congestion_control_without_effect_is_reported_with_the_reason() {
     if !possible() {
         return;
     }
-    let said = said_of_congestion("reno", &[]);
+    let printed = congestion_messages("reno", &[]);
     assert!(
-        said.contains("congestion = \"reno\" has no effect: ") && said.contains("--send"),
-        "{said}"
+        printed.contains("congestion = \"reno\" has no effect: ") && printed.contains("--send"),
+        "{printed}"
     );
-    let said = said_of_congestion("no-such", &["--send"]);
-    assert!(said.contains("\"no-such\" has no effect: this kernel does not offer it"), "{said}");
-    let said = said_of_congestion("reno", &["--send"]);
+    let printed = congestion_messages("no-such", &["--send"]);
+    assert!(
+        printed.contains("\"no-such\" has no effect: this kernel does not offer it"),
+        "{printed}"
+    );
+    let printed = congestion_messages("reno", &["--send"]);
     // Only the lines with which each daemon begins and ends.
     assert!(
-        said.starts_with("sweetspot: tuning via bpf by 1 rule") && said.lines().count() == 2,
-        "{said}"
+        printed.starts_with("sweetspot: tuning via bpf by 1 rule") && printed.lines().count() == 2,
+        "{printed}"
     );
-    assert!(!said.contains("no effect"), "{said}");
+    assert!(!printed.contains("no effect"), "{printed}");
 }
 
 #[test]
@@ -289,8 +292,8 @@ fn an_upload_uses_the_policys_congestion_control_until_all_is_killed() {
     let congestion = || socket.with(|fd| options::congestion(fd)).unwrap().unwrap();
     wait_for("the policy's choice", || (congestion() == other).then_some(()));
     wait_for("its event", || {
-        let told = std::fs::read_to_string(scratch.path().join("events.jsonl")).ok()?;
-        let mut events = told.lines().filter_map(|l| serde_json::from_str(l).ok());
+        let events_text = std::fs::read_to_string(scratch.path().join("events.jsonl")).ok()?;
+        let mut events = events_text.lines().filter_map(|l| serde_json::from_str(l).ok());
         let is_it = |e: &serde_json::Value| e["event"] == "switched" && e["congestion_to"] == other;
         events.any(|event| is_it(&event)).then_some(())
     });
@@ -309,17 +312,17 @@ fn a_changed_policy_takes_effect_unless_it_is_invalid() {
         std::fs::write(&draft, policy).unwrap();
         std::fs::rename(draft, policy_file).unwrap();
     };
-    let said = || std::fs::read_to_string(scratch.path().join("said")).unwrap();
+    let printed = || std::fs::read_to_string(scratch.path().join("said")).unwrap();
     change("memory = 7\n");
-    wait_for("an error", || said().contains("the previous policy stays in force").then_some(()));
+    wait_for("an error", || printed().contains("the previous policy stays in force").then_some(()));
     // Until the tuner sees it, the kernel raises the clamp whenever it enlarges the buffer.
     wait_for("the same limit", || (clamp(&host.socket) <= MEMORY).then_some(()));
     std::fs::remove_file(scratch.path().join("policy.toml")).unwrap();
-    wait_for("an error", || said().contains("policy.toml is gone; the previous").then_some(()));
+    wait_for("an error", || printed().contains("policy.toml is gone; the previous").then_some(()));
     change("[[rule]]\ngoal = \"leave\"\n");
     wait_for("the end of the limit", || (clamp(&host.socket) > MEMORY).then_some(()));
     change("memory = 8\n");
-    let is_said_again = || said().matches("the previous policy stays in force").count() == 3;
+    let is_said_again = || printed().matches("the previous policy stays in force").count() == 3;
     wait_for("the same error", || is_said_again().then_some(()));
     assert!(is_lifted(&host.socket, MEMORY));
     change("memory = \"200kB\"\n[[rule]]\ngoal = \"throughput\"\n");
@@ -360,10 +363,10 @@ fn a_second_daemon_and_a_vanished_cgroup_get_one_line_each() {
     let (scratch, cgroup) = (tempfile::tempdir().unwrap(), OwnCgroup::make());
     let first = daemon_on(&cgroup, scratch.path(), &[]);
     let is_at_work = || {
-        let (code, said) = ended(daemon_on(&cgroup, scratch.path(), &[]));
-        assert_eq!(code, Some(1), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains("are tuned already"), "{said}");
+        let (code, printed) = ended(daemon_on(&cgroup, scratch.path(), &[]));
+        assert_eq!(code, Some(1), "{printed}");
+        assert_eq!(printed.lines().count(), 1, "{printed}");
+        assert!(printed.contains("are tuned already"), "{printed}");
     };
     // The daemon opens its log after its programs are attached and have a lease.
     wait_for("the first daemon", || scratch.path().join("events.jsonl").exists().then_some(()));
@@ -373,18 +376,25 @@ fn a_second_daemon_and_a_vanished_cgroup_get_one_line_each() {
     command.args(["tune", "run", "--", "echo", "it runs"]);
     cgroup.0.enter_on_exec(&mut command).unwrap();
     let output = command.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"it runs\n"[..]), "{said}");
-    assert!(said.lines().count() == 1 && said.contains("decides about this command"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), &output.stdout[..]),
+        (Some(0), &b"it runs\n"[..]),
+        "{printed}"
+    );
+    assert!(
+        printed.lines().count() == 1 && printed.contains("decides about this command"),
+        "{printed}"
+    );
     cgroup.0.dissolve().unwrap();
-    let (code, said) = ended(first);
+    let (code, printed) = ended(first);
     // The daemon's first line precedes the error.
-    assert!(said.starts_with("sweetspot: tuning via bpf by 1 rule of "), "{said}");
+    assert!(printed.starts_with("sweetspot: tuning via bpf by 1 rule of "), "{printed}");
     // The second daemon may have written its policy over the first daemon's.
     let news: Vec<&str> =
-        said.lines().skip(1).filter(|line| !line.contains("policy is in force")).collect();
-    assert_eq!((code, news.len()), (Some(1), 1), "{said}");
-    assert!(news[0].contains("is gone, and its connections with it"), "{said}");
+        printed.lines().skip(1).filter(|line| !line.contains("policy is in force")).collect();
+    assert_eq!((code, news.len()), (Some(1), 1), "{printed}");
+    assert!(news[0].contains("is gone, and its connections with it"), "{printed}");
 }
 
 #[test]

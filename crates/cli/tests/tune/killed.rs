@@ -22,11 +22,11 @@ fn limited(server: &Server, tuned: &Tuned) -> (LiveSocket, Bytes) {
 
 /// The tuner's processes: those with the scratch directory on their command line.
 fn tuners(scratch: &Path) -> Vec<u32> {
-    let wanted = scratch.display().to_string();
+    let directory = scratch.display().to_string();
     let is_tuner = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let sweetspot = Process::read(*pid).is_ok_and(|process| process.name == "sweetspot");
-        sweetspot && String::from_utf8_lossy(&line).contains(&wanted)
+        sweetspot && String::from_utf8_lossy(&line).contains(&directory)
     };
     processes::all().unwrap().into_iter().filter(is_tuner).collect()
 }

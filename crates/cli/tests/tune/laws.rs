@@ -170,10 +170,10 @@ fn a_tuned_command_ends_with_a_summary_of_its_connections() {
     wait_for("a limit", || log().contains("\"event\":\"taken\"").then_some(()));
     server.stop();
     let output = running.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("sweetspot: tuned 1 connection in "), "{said}");
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(printed.contains("sweetspot: tuned 1 connection in "), "{printed}");
     let remote = format!("127.0.0.1:{}: limited for ", server.port);
-    assert!(said.lines().last().is_some_and(|line| line.contains(&remote)), "{said}");
+    assert!(printed.lines().last().is_some_and(|line| line.contains(&remote)), "{printed}");
 }
 
 #[test]

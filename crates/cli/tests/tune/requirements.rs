@@ -23,22 +23,22 @@ fn without(prepare: &str, name: &str) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (code, _, said) = run("--via bpf");
-    assert_eq!((code, said.lines().count()), (Some(125), 1), "{said}");
-    assert!(said.contains(&format!("cannot tune via bpf: {name}: ")), "{said}");
+    let (code, _, message) = run("--via bpf");
+    assert_eq!((code, message.lines().count()), (Some(125), 1), "{message}");
+    assert!(message.contains(&format!("cannot tune via bpf: {name}: ")), "{message}");
     for silent in ["", "--via auto"] {
         assert_eq!(run(silent), (Some(0), "it runs".to_owned(), String::new()), "{silent}");
     }
-    let (code, ran, said) = run("--verbose");
+    let (code, ran, message) = run("--verbose");
     // The three lines: the reason for pidfd, the watched process, and that there was nothing to tune.
-    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(0), "it runs", 3), "{said}");
-    assert!(said.contains(name) && said.contains("; tuning via pidfd\n"), "{said}");
+    assert_eq!((code, ran.as_str(), message.lines().count()), (Some(0), "it runs", 3), "{message}");
+    assert!(message.contains(name) && message.contains("; tuning via pidfd\n"), "{message}");
 }
 
 /// This holds for root and for other users.
 #[test]
 fn an_unavailable_default_mechanism_falls_back_silently() {
-    let missing = probe::examine().into_iter().find(|finding| !finding.there);
+    let missing = probe::examine().into_iter().find(|finding| !finding.is_present);
     let run = |options: &[&str]| {
         sweetspot(&[&["tune", "run"], options, &["--", "echo", "it runs"]].concat())
     };
@@ -50,11 +50,11 @@ fn an_unavailable_default_mechanism_falls_back_silently() {
         ["sweetspot: watching echo via pidfd", "sweetspot: no TCP connection of echo was seen"];
     assert_eq!(named.lines().collect::<Vec<_>>(), expected);
     let Some(missing) = missing else { return };
-    let (code, ran, said) = run(&["-v"]);
-    assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{said}");
-    assert!(said.lines().count() == 3 && said.contains("; tuning via pidfd\n"), "{said}");
-    let (code, ran, said) = run(&["--via", "bpf"]);
-    assert_eq!((code, ran.as_str(), said.lines().count()), (Some(125), "", 1), "{said}");
+    let (code, ran, message) = run(&["-v"]);
+    assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{message}");
+    assert!(message.lines().count() == 3 && message.contains("; tuning via pidfd\n"), "{message}");
+    let (code, ran, message) = run(&["--via", "bpf"]);
+    assert_eq!((code, ran.as_str(), message.lines().count()), (Some(125), "", 1), "{message}");
     let (_, doctor, _) = sweetspot(&["tune", "doctor"]);
     let line = |line: &str| line.starts_with("missing") && line.contains(missing.name);
     assert!(doctor.lines().any(line), "{doctor}");
@@ -84,7 +84,7 @@ fn without_the_capabilities_a_command_is_tuned_via_pidfd() {
 
 #[test]
 fn doctor_lists_every_requirement_with_its_status() {
-    let complete = probe::examine().iter().all(|finding| finding.there);
+    let complete = probe::examine().iter().all(|finding| finding.is_present);
     let (code, words, _) = sweetspot(&["tune", "doctor"]);
     assert_eq!(code, Some(i32::from(!complete)));
     assert!(words.lines().any(|line| line.contains("cgroup v2")), "{words}");
@@ -111,17 +111,21 @@ fn doctor_lists_every_requirement_with_its_status() {
 
 #[test]
 fn invalid_arguments_are_rejected_in_one_line() {
-    let (code, _, said) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
+    let (code, _, message) = sweetspot(&["tune", "run", "--via", "pigeon", "--", "true"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("expected bpf (") && said.contains("pidfd (") && said.contains("auto ("));
+    assert!(
+        message.contains("expected bpf (")
+            && message.contains("pidfd (")
+            && message.contains("auto (")
+    );
     let scratch = tempfile::tempdir().unwrap();
     let policy = scratch.path().join("policy.toml");
     // Missing, a directory, and invalid: the command line names the wrong thing.
     std::fs::write(scratch.path().join("invalid.toml"), "gaol = 1").unwrap();
     for wrong in ["nosuch.toml", ".", "invalid.toml"] {
         let wrong = scratch.path().join(wrong).display().to_string();
-        let (code, _, said) = sweetspot(&["tune", "daemon", "--policy", &wrong]);
-        assert_eq!((code, said.lines().count()), (Some(2), 1), "{wrong}: {said}");
+        let (code, _, message) = sweetspot(&["tune", "daemon", "--policy", &wrong]);
+        assert_eq!((code, message.lines().count()), (Some(2), 1), "{wrong}: {message}");
     }
     for wrong in [&["run", "-q", "-v", "--", "true"][..], &["attach", "0"]] {
         assert_eq!(sweetspot(&[&["tune"], wrong].concat()).0, Some(2), "{wrong:?}");
@@ -133,8 +137,9 @@ fn invalid_arguments_are_rejected_in_one_line() {
     }
     std::fs::write(&policy, "[[rule]]\ngoal = \"throughput\"\n").unwrap();
     let daemon = ["tune", "daemon", "--via", "bpf", "--policy", policy.to_str().unwrap()];
-    let (code, _, said) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());
-    assert_eq!((code, said.lines().count()), (Some(1), 1), "{said}");
-    let named = said.contains("no cgroup /") && said.contains("/no/such/cgroup; name one like");
-    assert!(named, "{said}");
+    let (code, _, message) = sweetspot(&[&daemon[..], &["--cgroup", "no/such/cgroup"]].concat());
+    assert_eq!((code, message.lines().count()), (Some(1), 1), "{message}");
+    let named =
+        message.contains("no cgroup /") && message.contains("/no/such/cgroup; name one like");
+    assert!(named, "{message}");
 }

@@ -86,13 +86,16 @@ fn of_upload(options: &[&str], closing: &str, reason: &str) {
         metrics(address)?.contains("\nsweetspot_connections_watched 1\n").then_some(())
     });
     Signal::TERMINATE.send(tuner.id());
-    let (code, said) = ended(tuner);
+    let (code, message) = ended(tuner);
     let beginning = format!(
         "sweetspot: watching process {} (python3) via pidfd; Ctrl-C ends tuning",
         upload.id()
     );
     let closing = format!("sweetspot: 1 upload to {peer} seen, not limited: {closing}");
-    assert_eq!((code, said.lines().collect::<Vec<_>>()), (Some(0), vec![&beginning[..], &closing]));
+    assert_eq!(
+        (code, message.lines().collect::<Vec<_>>()),
+        (Some(0), vec![&beginning[..], &closing])
+    );
     let events = std::fs::read_to_string(scratch.path().join("events")).unwrap();
     assert!(events.starts_with("{\"t_s\":") && events.contains("\"event\":\"not_limited\""));
     let last = last_event(scratch.path());
@@ -151,9 +154,9 @@ fn a_connection_to_another_peer_is_reported() {
     wait_for("a limit", || log().contains("\"event\":\"taken\"").then_some(()));
     server.stop();
     download.wait().unwrap();
-    let (code, said) = ended(tuner);
+    let (code, message) = ended(tuner);
     let closing = format!("1 connection to {other} seen, not limited: --peer names another peer");
-    assert!(code == Some(0) && said.ends_with(&closing), "{said}");
+    assert!(code == Some(0) && message.ends_with(&closing), "{message}");
     let last = last_event(scratch.path());
     assert_eq!((&last["tuned"], &last["why"]), (&1.into(), &closing.into()), "{last}");
 }
@@ -181,14 +184,14 @@ fn a_daemon_names_the_rule_that_excludes_a_connection_and_unreachable_rules() {
     let log = || std::fs::read_to_string(scratch.path().join("events")).unwrap_or_default();
     wait_for("the connection", || log().contains(rule).then_some(()));
     Signal::TERMINATE.send(daemon.id());
-    let (code, said) = ended(daemon);
-    assert_eq!(code, Some(0), "{said}");
+    let (code, message) = ended(daemon);
+    assert_eq!(code, Some(0), "{message}");
     let hidden =
         "policy.toml: line 4: never reached: the rule at line 1 matches all of its connections";
     let line = format!("[{}] 127.0.0.1:{port}: not limited", download.id());
     let why = ": the policy leaves it alone (rule 1, line 1: leave)";
     for words in [hidden, &line, why, "seen, not limited: the policy leaves "] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(message.contains(words), "{words}: {message}");
     }
     server.stop();
     download.wait().unwrap();
@@ -211,13 +214,13 @@ fn a_command_is_tuned_via_pidfd_while_a_dry_run_uses_bpf() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         ended(command.spawn().unwrap())
     };
-    let (code, said) = run(&[]);
-    assert_eq!((code, said.lines().count()), (Some(0), 1), "{said}");
-    assert!(said.contains("a dry run already uses bpf here"), "{said}");
-    assert!(said.ends_with("; tuning via pidfd instead"), "{said}");
+    let (code, message) = run(&[]);
+    assert_eq!((code, message.lines().count()), (Some(0), 1), "{message}");
+    assert!(message.contains("a dry run already uses bpf here"), "{message}");
+    assert!(message.ends_with("; tuning via pidfd instead"), "{message}");
     assert_eq!(run(&["--quiet"]), (Some(0), String::new()));
-    let (code, said) = run(&["--via", "bpf"]);
-    assert!(code == Some(125) && said.contains("are tuned already"), "{said}");
+    let (code, message) = run(&["--via", "bpf"]);
+    assert!(code == Some(125) && message.contains("are tuned already"), "{message}");
     Signal::TERMINATE.send(daemon.id());
     assert_eq!(ended(daemon).0, Some(0));
 }

@@ -67,8 +67,8 @@ fn an_unprivileged_user_sees_connections_without_their_programs() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(program) = copy(&scratch) else { return };
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let end = near.local_addr().unwrap().to_string();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let end = client.local_addr().unwrap().to_string();
     let arguments = ["top", "--once", "--json", "--interval", "200ms", "--filter", &end];
     let output = as_nobody(&program, &arguments).output().unwrap();
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -144,15 +144,15 @@ fn the_systemd_unit_is_valid_and_has_low_exposure() {
 fn policy_for_a_download(scratch: &tempfile::TempDir) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (mut far, _) = listener.accept().unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
     // Sends about 10 MB/s until the test is over.
     thread::spawn(move || {
-        while far.write_all(&[7; 10_000]).is_ok() {
+        while server.write_all(&[7; 10_000]).is_ok() {
             clock::sleep_until(clock::now() + Duration::from_millis(1));
         }
     });
-    thread::spawn(move || io::copy(&mut near, &mut io::sink()));
+    thread::spawn(move || io::copy(&mut client, &mut io::sink()));
     let policy = scratch.path().join("policy.toml");
     let text = format!("[[rule]]\nports = [{port}]\ngoal = \"throughput\"\n");
     fs::write(&policy, text).unwrap();

@@ -150,7 +150,7 @@ struct Member {
 /// The totals of the samples in the current round.
 #[derive(Debug, Default)]
 struct RoundTotals {
-    taken: Bytes,
+    bytes_read: Bytes,
     unread: Bytes,
     rtts: Vec<Duration>,
 }
@@ -251,8 +251,8 @@ impl PathGroup {
     /// Removes a connection that is over. When the last bulk transfer ends, all limits are lifted, and the path's parameters
     /// are kept for the next transfer.
     pub fn remove(&mut self, now: Time, cookie: u64) {
-        let gone = self.members.remove(&cookie);
-        if gone.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
+        let removed = self.members.remove(&cookie);
+        if removed.is_some_and(|m| m.is_bulk()) && !self.members.values().any(Member::is_bulk) {
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
@@ -263,9 +263,9 @@ impl PathGroup {
     /// Handles a sample of a connection.
     pub fn handle_sample(&mut self, now: Time, cookie: u64, sample: ConnectionSample) {
         let Some(member) = self.members.get_mut(&cookie) else { return };
-        let taken = |sample: &ConnectionSample| sample.received.saturating_sub(sample.unread);
+        let bytes_read = |sample: &ConnectionSample| sample.received.saturating_sub(sample.unread);
         let arrived = sample.received.saturating_sub(member.last.received);
-        self.round.taken += taken(&sample).saturating_sub(taken(&member.last));
+        self.round.bytes_read += bytes_read(&sample).saturating_sub(bytes_read(&member.last));
         self.round.unread += sample.unread;
         let gaps = sample.out_of_order.saturating_sub(member.last.out_of_order);
         self.out_of_order += gaps;
@@ -335,8 +335,8 @@ impl PathGroup {
         }
         self.driver.handle_kernel(now, &kernel);
         // If nothing arrives, the path is the cause only while there is a bulk transfer.
-        if round.taken > Bytes::ZERO || self.bulk_since.is_some() {
-            self.driver.handle_data(now, round.taken, round.unread);
+        if round.bytes_read > Bytes::ZERO || self.bulk_since.is_some() {
+            self.driver.handle_data(now, round.bytes_read, round.unread);
         }
         self.driver.handle_timeout(now, &kernel);
         self.drain();
@@ -450,23 +450,25 @@ impl PathGroup {
                 Effect::Saved(saved) => self.memory = Some(saved),
                 Effect::Event(event) => {
                     self.reason = event.kind.reason().or(self.reason);
-                    let told = words(&event.kind).filter(|_| !self.is_decided);
-                    let kind = told.as_ref().map(|(kind, _)| *kind);
+                    let reported = words(&event.kind).filter(|_| !self.is_decided);
+                    let kind = reported.as_ref().map(|(kind, _)| *kind);
                     let limits = kind.is_some_and(TuneEventKind::reduces);
                     self.is_decided |= self.is_dry_run && limits;
-                    self.events.extend(told);
+                    self.events.extend(reported);
                 }
-                for_sender => self.ask(&for_sender),
+                for_sender => self.send_request(&for_sender),
             }
         }
     }
 
     /// Passes a request on to the sender, if it cooperates.
-    fn ask(&mut self, effect: &Effect) {
+    fn send_request(&mut self, effect: &Effect) {
         let Some(help) = &mut self.help else { return };
         match *effect {
-            Effect::Probe { sequence } => help.ask(SenderRequest::Probe { sequence }),
-            Effect::Train { id, request } => help.ask(SenderRequest::Train { id, request }),
+            Effect::Probe { sequence } => help.send_request(SenderRequest::Probe { sequence }),
+            Effect::Train { id, request } => {
+                help.send_request(SenderRequest::Train { id, request })
+            }
             Effect::Pacing(pacing) => help.steer(|steering| steering.pacing = pacing),
             Effect::Congestion(choice) => help.steer(|steering| steering.congestion = choice),
             // If probes are blocked, the kernel's RTT estimate replaces them.

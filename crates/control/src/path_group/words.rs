@@ -6,7 +6,7 @@ use crate::event::TuneEventKind;
 pub(super) fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
     match kind {
         EventKind::Entered { phase, reason } => match phase {
-            SizingPhase::Holding if *reason == Reason::OthersQueue => {
+            SizingPhase::Holding if *reason == Reason::CrossTrafficQueue => {
                 Some((TuneEventKind::Yielded, reason.to_string()))
             }
             SizingPhase::Holding => Some((TuneEventKind::Held, reason.to_string())),
@@ -32,19 +32,22 @@ mod tests {
 
     #[test]
     fn phase_changes_are_reported_with_their_reason() {
-        let told = |phase, reason| words(&EventKind::Entered { phase, reason });
-        let held = told(SizingPhase::Holding, Reason::CapacityKnown);
+        let entered = |phase, reason| words(&EventKind::Entered { phase, reason });
+        let held = entered(SizingPhase::Holding, Reason::CapacityKnown);
         assert_eq!(held, Some((TuneEventKind::Held, "the path's capacity is known".to_owned())));
-        let (kind, why) = told(SizingPhase::Trying, Reason::RateInelastic).unwrap();
+        let (kind, why) = entered(SizingPhase::Trying, Reason::RateInelastic).unwrap();
         assert_eq!(kind, TuneEventKind::Tightened);
         assert!(why.starts_with("trial of a smaller window: a queue persists"), "{why}");
-        assert_eq!(told(SizingPhase::Open, Reason::TrialFailed).unwrap().0, TuneEventKind::LetGo);
-        let yielded = told(SizingPhase::Holding, Reason::OthersQueue);
+        assert_eq!(
+            entered(SizingPhase::Open, Reason::TrialFailed).unwrap().0,
+            TuneEventKind::LetGo
+        );
+        let yielded = entered(SizingPhase::Holding, Reason::CrossTrafficQueue);
         let why = "cross traffic keeps a queue".to_owned();
         assert_eq!(yielded, Some((TuneEventKind::Yielded, why)));
-        let grows = told(SizingPhase::Ramping, Reason::QueueGone).unwrap();
+        let grows = entered(SizingPhase::Ramping, Reason::QueueGone).unwrap();
         assert_eq!(grows.0, TuneEventKind::Reopened);
-        assert_eq!(told(SizingPhase::HandsOff, Reason::Ended), None);
+        assert_eq!(entered(SizingPhase::HandsOff, Reason::Ended), None);
         assert_eq!(words(&EventKind::Lifted), None);
     }
 }

@@ -95,7 +95,7 @@ fn one<T>(
 ) -> Result<Option<T>, PolicyError> {
     let Some(written) = written else { return Ok(None) };
     let value = written.get_ref();
-    read(value).map(Some).map_err(|reason| wrong(text, key, &written, value, reason))
+    read(value).map(Some).map_err(|reason| invalid(text, key, &written, value, reason))
 }
 
 /// The values of the list `key`, each parsed by `read`; empty without the key.
@@ -106,15 +106,15 @@ fn list<T>(
     read: impl Fn(&Value) -> Result<T, ValueError>,
 ) -> Result<Vec<T>, PolicyError> {
     let Some(written) = written else { return Ok(Vec::new()) };
-    let wrong = |value: &Value, reason| wrong(text, key, &written, value, reason);
+    let invalid = |value: &Value, reason| invalid(text, key, &written, value, reason);
     let Some(values) = written.get_ref().as_array() else {
-        return Err(wrong(written.get_ref(), ValueError::List));
+        return Err(invalid(written.get_ref(), ValueError::List));
     };
-    values.iter().map(|value| read(value).map_err(|reason| wrong(value, reason))).collect()
+    values.iter().map(|value| read(value).map_err(|reason| invalid(value, reason))).collect()
 }
 
 /// The error about `value`, which is the value `written` for `key` or an element of it.
-fn wrong(
+fn invalid(
     text: &str,
     key: &'static str,
     written: &Spanned<Value>,

@@ -33,7 +33,7 @@ pub struct SendBufferSample {
 pub struct BufferAdvice {
     first: Option<(Time, Bytes)>,
     fastest: Rate,
-    said: bool,
+    is_reported: bool,
 }
 
 impl BufferAdvice {
@@ -45,10 +45,10 @@ impl BufferAdvice {
         }
         let sent = sample.acked.saturating_sub(before);
         let minimum_rtt = sample.minimum_rtt?;
-        if self.said || now.since(since) < OBSERVATION_TIME || sent < MIN_SENT {
+        if self.is_reported || now.since(since) < OBSERVATION_TIME || sent < MIN_SENT {
             return None;
         }
-        self.said = true;
+        self.is_reported = true;
         let rate = sent / now.since(since);
         let limited = sample.sndbuf_limited.scaled(2.0) > sample.busy;
         limited.then(|| {
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn a_buffer_that_limits_most_of_the_time_draws_advice() {
         // The window is 2 MB/s x 40 ms = 80 kB; the kernel's bookkeeping doubles it.
-        assert!(advice(0.6).is_some_and(|said| said.contains("SO_SNDBUF of 160 kB")));
+        assert!(advice(0.6).is_some_and(|is_reported| is_reported.contains("SO_SNDBUF of 160 kB")));
         assert_eq!(advice(0.4), None);
     }
 }

@@ -112,17 +112,17 @@ impl PacedUpload {
     fn take_step(&mut self) -> Option<PaceStep> {
         let KernelView { rtt, minimum_rtt, .. } = self.kernel;
         let queue = rtt.unwrap_or_default().saturating_sub(minimum_rtt.unwrap_or_default());
-        let (before, mut told) = (self.pace, None);
+        let (before, mut reported) = (self.pace, None);
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
                 Effect::Pacing(pace) => self.pace = pace,
                 Effect::Saved(saved) => self.saved = Some(saved),
-                Effect::Event(event) => told = words(&event.kind, before, queue).or(told),
+                Effect::Event(event) => reported = words(&event.kind, before, queue).or(reported),
                 // Other effects are for receivers.
                 _ => {}
             }
         }
-        let (kind, why) = told.unzip();
+        let (kind, why) = reported.unzip();
         if kind.is_none() && self.pace == before {
             return None;
         }

@@ -121,7 +121,7 @@ impl Sender {
         }
     }
 
-    fn hear(&mut self, t: f64) {
+    fn receive(&mut self, t: f64) {
         while self.acks.front().is_some_and(|(due, _)| *due <= t) {
             let bytes = self.acks.pop_front().unwrap().1;
             // A cwnd that is not used does not grow (RFC 7661).
@@ -189,7 +189,7 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
         let unread = senders[0].delivered - read;
         let window = limit.min(RECEIVE_BUFFER - unread);
         for (i, sender) in senders.iter_mut().enumerate() {
-            sender.hear(t);
+            sender.receive(t);
             let (window, program) =
                 if i == 0 { (window, condition.program) } else { (RECEIVE_BUFFER, f64::INFINITY) };
             sender.send(t, window, program);
@@ -220,10 +220,10 @@ pub fn simulate(condition: &Condition, tuned: bool, seconds: usize) -> Run {
                 .max(t + rtt + condition.held_back + late);
             sender.acks.push_back((due, part));
         }
-        let taken = (senders[0].delivered - read).min(condition.reader * STEP);
-        read += taken;
-        second += taken;
-        run.received += taken;
+        let read_bytes = (senders[0].delivered - read).min(condition.reader * STEP);
+        read += read_bytes;
+        second += read_bytes;
+        run.received += read_bytes;
         run.progress.push((t + rtt / 2.0, run.received));
         if read >= 0.999 * condition.size {
             let began = senders[0].begins;

@@ -3,7 +3,7 @@
 use sweetspot_trace::flow::{Account, Connection, HISTORY, Hold, Stream};
 use sweetspot_units::Duration;
 
-use super::{Whole, class};
+use super::{StreamSummary, class};
 use crate::Class;
 
 /// Whether the limit shows as soon as it holds: a closed window, silence or a pause. For other limits, the flights and RTTs of
@@ -23,37 +23,37 @@ pub fn is_brief(connection: &Connection, side: usize) -> bool {
 }
 
 /// The reason for the largest part of the unknown time.
-pub fn doubt(stream: &Stream, whole: &Whole) -> Option<&'static str> {
+pub fn doubt(stream: &Stream, summary: &StreamSummary) -> Option<&'static str> {
     let held = |holds: &[Hold]| stream.accounts().held(holds);
     let (pauses, flat, unseen) = (held(&PAUSES), held(&[Hold::Flat]), held(&[Hold::Unseen]));
-    let flat_is = class(&Account { hold: Hold::Flat, queue: false, rate: 0 }, whole);
+    let flat_is = class(&Account { hold: Hold::Flat, queue: false, rate: 0 }, summary);
     match () {
-        () if whole.blind => Some(BLIND),
-        () if whole.may_fill && pauses.max(flat) > unseen => {
-            Some(if pauses > flat { UNSCALED_PAUSES } else { UNSCALED })
+        () if summary.blind => Some(UNKNOWN_DISTANCE),
+        () if summary.may_fill && pauses.max(flat) > unseen => {
+            Some(if pauses > flat { UNSCALED_PAUSES } else { UNKNOWN_SCALE })
         }
-        () if flat_is == Class::Unknown && !whole.may_fill && flat > unseen => Some(SWINGS),
-        () if whole.is_brief => Some(BRIEF),
-        () if unseen > Duration::ZERO && stream.counts().unseen > 0 => Some(MISSING),
+        () if flat_is == Class::Unknown && !summary.may_fill && flat > unseen => Some(VARYING_RTT),
+        () if summary.is_brief => Some(TOO_BRIEF),
+        () if unseen > Duration::ZERO && stream.counts().unseen > 0 => Some(MISSING_PACKETS),
         () => None,
     }
 }
 
 /// The reason if the distance from the sender is unknown.
-const BLIND: &str = "the capture is far from the sender, and has neither the handshake nor timestamps to say how far";
+const UNKNOWN_DISTANCE: &str = "the capture is far from the sender, and has neither the handshake nor timestamps to say how far";
 
 /// The reason if there are too few rounds.
-const BRIEF: &str = "the capture lacks its beginning, and has fewer than twelve round trips, too few to compare flights";
+const TOO_BRIEF: &str = "the capture lacks its beginning, and has fewer than twelve round trips, too few to compare flights";
 
 /// The reason if the flight does not grow and the windows are known.
-const SWINGS: &str = "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began";
+const VARYING_RTT: &str = "the flight did not grow while the RTT varied: the send buffer bounds it, or losses before the capture began";
 
 /// The reason if the capture misses packets, which makes pauses unreliable.
-const MISSING: &str =
+const MISSING_PACKETS: &str =
     "the capture misses packets, so that its pauses prove nothing (a display filter, or drops)";
 
 /// The reason if the flight does not grow and the window scale is unknown.
-const UNSCALED: &str = "the handshake is not in the capture, and without the scale of its windows they may be full or not";
+const UNKNOWN_SCALE: &str = "the handshake is not in the capture, and without the scale of its windows they may be full or not";
 
 /// Pauses of the sender.
 const PAUSES: [Hold; 3] = [Hold::Idle, Hold::IdleOrFull, Hold::Pausing];

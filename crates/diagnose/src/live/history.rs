@@ -3,15 +3,15 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::model::{ModelHistory, Shaper};
-use super::sending::{MUCH_LESS, is_past_slow_start};
+use super::sending::{LOW_FLIGHT_SHARE, is_past_slow_start};
 use super::sums::{HeldWindows, RecentArrivals, WindowsSeen};
 use super::{
-    AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, STARTING, Sample, Side, Step,
+    AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, SLOW_START_GROWTH, Sample, Side, Step,
 };
 
 /// Share of the send buffer from which on it counts as full. A writer blocks when its queued data reach the buffer's size
 /// (sk_stream_memory_free). A sample may already lack data acknowledged since then.
-const NEARLY: f64 = 0.9;
+const FULL_BUFFER_SHARE: f64 = 0.9;
 
 /// A send buffer this full binds. Its chronograph is not enough: it counts only while nothing waits to be sent, which shows 45 %
 /// of the time with large writes and none with small ones (measured on Linux 6.18). A blocked writer continues when a third of
@@ -23,29 +23,29 @@ const ARRIVAL_ROUNDS: u64 = 4;
 
 /// A peer that reads at once mostly advertises more than this share of its largest window. The rest are the last data, which may
 /// be unread when they are acknowledged.
-const READ: f64 = 2.0 / 3.0;
+const PROMPT_WINDOW_SHARE: f64 = 2.0 / 3.0;
 
 /// With fewer segments in flight, delayed acknowledgements and small writes add as much as a queue to a receiver's RTT.
-const MUCH: u64 = 8;
+const MIN_QUEUE_SEGMENTS: u64 = 8;
 
 /// The kernel's longest tick (CONFIG_HZ=100), the resolution of the time since data last came.
 const LONGEST_TICK: Duration = Duration::from_millis(10);
 
 /// Segments that may be missing at once from a steady stream: receive offload delivers several together.
-const TOGETHER: u64 = 4;
+const OFFLOAD_SEGMENTS: u64 = 4;
 
 /// Number of consecutive samples without a pause in the arrivals that rules out a sender which pauses for half of the time. A
 /// sample finds such a pause at least every fourth time, so the chance to miss it is 0.75^12 = 3 %.
 pub const STEADY: u32 = 12;
 
 /// A reader that keeps up has read all data older than this.
-const LATE: Duration = Duration::from_millis(20);
+const MAX_READ_DELAY: Duration = Duration::from_millis(20);
 /// Unread data below this share of the window do not count.
-const LITTLE: f64 = 1.0 / 16.0;
+const NEGLIGIBLE_UNREAD_SHARE: f64 = 1.0 / 16.0;
 /// A writer often leaves half of its buffer free if at least one sample in this number found it so.
-const OFTEN_FREE: u64 = 8;
+const SAMPLES_PER_FREE_BUFFER: u64 = 8;
 /// A reader is often late if at least one sample in this number found it late.
-const OFTEN_LATE: u32 = 4;
+const SAMPLES_PER_LATE_READ: u32 = 4;
 
 /// State from earlier samples, for comparison with later ones.
 #[derive(Debug, Clone, Copy, Default)]
@@ -138,7 +138,7 @@ impl ConnectionHistory {
         let rtt = step.sample.receiver_rtt;
         let min = self.min_receiver_rtt.unwrap_or(Duration::ZERO);
         let standing = min.scaled(QUEUE) + Duration::from_millis(1);
-        let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MUCH;
+        let much = step.rate(Side::Receiver) * rtt >= step.sample.mss * MIN_QUEUE_SEGMENTS;
         let shows = rtt.saturating_sub(min) >= shortest_pause(step) * 2;
         let tells = step.sample.timestamps && self.steady > 0 && !self.within_host;
         min > Duration::ZERO && rtt > standing && much && tells && shows
@@ -158,10 +158,12 @@ impl ConnectionHistory {
     /// Whether the reader is often late and its window shrinks. It then holds the sender even at a moment when it has read
     /// everything.
     pub fn reads_late(&self) -> bool {
-        let shrinks =
-            self.own_windows.shrunk_to.is_some_and(|w| w <= self.own_windows.largest.scaled(READ));
-        let known = self.receiver_samples >= OFTEN_LATE;
-        shrinks && known && OFTEN_LATE * self.late.count_ones() >= self.receiver_samples
+        let shrinks = self
+            .own_windows
+            .shrunk_to
+            .is_some_and(|w| w <= self.own_windows.largest.scaled(PROMPT_WINDOW_SHARE));
+        let known = self.receiver_samples >= SAMPLES_PER_LATE_READ;
+        shrinks && known && SAMPLES_PER_LATE_READ * self.late.count_ones() >= self.receiver_samples
     }
 
     /// The longest pause in the arrivals that does not explain the receiver's RTT estimate: half of the excess over the minimum.
@@ -172,7 +174,7 @@ impl ConnectionHistory {
         half.min(LONGEST_TICK).max(shortest_pause(step))
     }
 
-    fn see_arrivals(&mut self, step: &Step) {
+    fn record_arrivals(&mut self, step: &Step) {
         let now = &step.sample;
         let arrived = now.received > step.last.received;
         let steady = arrived && now.last_arrival.is_some_and(|gap| gap <= self.short_pause(step));
@@ -198,7 +200,7 @@ impl ConnectionHistory {
     }
 
     /// Records the windows that both ends advertise in a sample, which may be the first one.
-    pub fn see_windows(&mut self, now: &Sample) {
+    pub fn record_windows(&mut self, now: &Sample) {
         self.own_windows.see(now.window, now.received, now.at);
         self.peer_windows.see(now.peer_window, now.acked, now.at);
         let Some(window) = now.peer_window else { return };
@@ -210,7 +212,7 @@ impl ConnectionHistory {
     }
 
     /// Records an interval in which the peer's window held the sender for the time `bound`, if it did so throughout.
-    fn see_full(&mut self, step: &Step, bound: Duration) {
+    fn record_full(&mut self, step: &Step, bound: Duration) {
         let (last, now) = (&step.last, &step.sample);
         let Some((before, after)) = last.peer_window.zip(now.peer_window) else { return };
         if bound < step.time.scaled(FULL) || step.repairs() {
@@ -226,14 +228,14 @@ impl ConnectionHistory {
         let now = &step.sample;
         let is_filled = self.buffer_was_full && now.queued >= now.send_buffer.scaled(BUFFER_FULL);
         let is_full = is_filled || (step.last.stops_polling_writer() && now.stops_polling_writer());
-        is_full && !now.holds_enough() && !self.leaves_buffer_free()
+        is_full && !now.has_enough_queued() && !self.leaves_buffer_free()
     }
 
     /// Whether the writer often leaves half of the send buffer free. Such a writer is not held by the buffer: the kernel wakes
     /// writers when a third is free (sk_stream_is_writeable).
     fn leaves_buffer_free(&self) -> bool {
         let samples = self.sent_samples.min(u16::BITS.into());
-        OFTEN_FREE * u64::from(self.half_free.count_ones()) >= samples
+        SAMPLES_PER_FREE_BUFFER * u64::from(self.half_free.count_ones()) >= samples
     }
 
     /// Whether the flow sends as fast as its program writes, even if other flows fill the path: mostly nothing waits to be sent,
@@ -251,7 +253,7 @@ impl ConnectionHistory {
     }
 
     /// Records the end of a burst. The rate of bursts is not the path's capacity.
-    fn see_bursts(&mut self, step: &Step) {
+    fn record_bursts(&mut self, step: &Step) {
         let now = &step.sample;
         let all_sent = now.not_sent < now.mss && !now.recovering;
         let has_drained = now.has_drained(step.delivery_rate(Side::Sender));
@@ -263,7 +265,7 @@ impl ConnectionHistory {
     }
 
     fn is_narrow(&self, window: Bytes) -> bool {
-        window <= self.peer_windows.largest.scaled(READ)
+        window <= self.peer_windows.largest.scaled(PROMPT_WINDOW_SHARE)
     }
 
     /// Whether the peer's window was limited on purpose: it became narrow, and the flow stayed as fast. If unread data had filled
@@ -276,7 +278,7 @@ impl ConnectionHistory {
     }
 
     /// Records the rate while the peer's window became narrow, if its buffer would have taken a noticeable part of it.
-    fn see_narrowing(&mut self, step: &Step) {
+    fn record_narrowing(&mut self, step: &Step) {
         let Some((before, after)) = step.last.peer_window.zip(step.sample.peer_window) else {
             return;
         };
@@ -291,24 +293,24 @@ impl ConnectionHistory {
 
     pub fn learn(&mut self, step: &Step, side: Side) {
         let (last, now) = (&step.last, &step.sample);
-        let full = |s: &Sample| s.queued >= s.send_buffer.scaled(NEARLY);
+        let full = |s: &Sample| s.queued >= s.send_buffer.scaled(FULL_BUFFER_SHARE);
         self.buffer_was_full &= now.send_buffer == last.send_buffer;
         self.buffer_was_full |= full(now) || (full(last) && now.send_buffer == last.send_buffer);
         let rate = step.delivery_rate(side);
         let known = self.fastest.as_f64();
-        let grew = rate.as_f64() >= STARTING * known;
+        let grew = rate.as_f64() >= SLOW_START_GROWTH * known;
         self.starts = known > 0.0 && grew;
         self.outdoes = self.rate.is_some() && grew;
         self.fastest = self.fastest.max(rate);
         self.sent_samples += u64::from(side == Side::Sender);
-        self.held_small += u64::from(side == Side::Sender && holds_small(now));
+        self.held_small += u64::from(side == Side::Sender && holds_partial_segment(now));
         if let Some(window) = now.peer_window {
             self.held.add(window, now.rtt, now.window_limited.saturating_sub(last.window_limited));
         }
         let busy = now.busy.saturating_sub(last.busy);
         let bound = now.window_limited.saturating_sub(last.window_limited);
-        self.see_full(step, bound);
-        let flight = now.mss * u64::from(now.under_way);
+        self.record_full(step, bound);
+        let flight = now.mss * u64::from(now.segments_in_flight);
         let unbound = busy.saturating_sub(bound);
         self.free.add(flight, now.rtt, unbound);
         if unbound > Duration::ZERO {
@@ -316,7 +318,7 @@ impl ConnectionHistory {
             self.free.acked += share * now.acked.saturating_sub(last.acked).as_f64();
         }
         self.largest_flight = self.largest_flight.max(flight);
-        self.see_narrowing(step);
+        self.record_narrowing(step);
         // A receiver also knows the RTT of the handshake.
         let known = [now.receiver_rtt, now.rtt_min].into_iter().filter(|t| *t > Duration::ZERO);
         self.min_receiver_rtt = known.chain(self.min_receiver_rtt).min();
@@ -325,10 +327,10 @@ impl ConnectionHistory {
                 let is_free = now.queued < now.send_buffer / 2;
                 self.half_free = self.half_free << 1 | u16::from(is_free);
                 self.sent_all = self.sent_all << 1 | u16::from(step.has_sent_all());
-                self.see_bursts(step);
+                self.record_bursts(step);
                 self.model.learn(step);
                 if self.saturates(step) {
-                    self.see_capacity(rate, step.time);
+                    self.record_capacity(rate, step.time);
                 }
                 if now.queues_in_device() || now.waits_in_host() {
                     self.in_device += step.time;
@@ -339,9 +341,9 @@ impl ConnectionHistory {
                 let received = now.received.saturating_sub(last.received);
                 let horizon = now.receiver_rtt.max(min) * ARRIVAL_ROUNDS;
                 self.arrivals.add(received, step.time, horizon);
-                self.see_arrivals(step);
+                self.record_arrivals(step);
                 if self.queues_at_receiver(step) {
-                    self.see_capacity(self.arrivals.rate(), step.time);
+                    self.record_capacity(self.arrivals.rate(), step.time);
                 }
             }
         }
@@ -369,7 +371,8 @@ impl ConnectionHistory {
     fn saturates(&self, step: &Step) -> bool {
         let Step { last, sample: now, time } = step;
         let queued = last.queues(QUEUE_AFTER_LOSS) && now.queues(QUEUE_AFTER_LOSS);
-        let waits = |s: &Sample| s.not_sent >= s.mss || s.queued >= s.send_buffer.scaled(NEARLY);
+        let waits =
+            |s: &Sample| s.not_sent >= s.mss || s.queued >= s.send_buffer.scaled(FULL_BUFFER_SHARE);
         let buffered = now.buffer_limited.saturating_sub(last.buffer_limited);
         // While the peer's window holds the sender, the rate does not show the capacity: a slow reader delays acknowledgements,
         // too.
@@ -389,16 +392,16 @@ impl ConnectionHistory {
             && !sends_windows
     }
 
-    fn see_capacity(&mut self, rate: Rate, time: Duration) {
+    fn record_capacity(&mut self, rate: Rate, time: Duration) {
         self.saturated.add(rate * time, time, OBSERVATION);
         self.capacity = Some(self.saturated.rate());
     }
 
     /// Whether the peer's window opened and closed: in most of the time in which it held the sender, much less than a window per
     /// RTT was delivered.
-    pub fn window_brings_less(&self) -> bool {
+    pub fn larger_window_is_slower(&self) -> bool {
         let covers = 2.0 * self.full.seconds >= self.held.seconds;
-        covers && self.full.rate_ratio().is_some_and(|ratio| ratio < MUCH_LESS)
+        covers && self.full.rate_ratio().is_some_and(|ratio| ratio < LOW_FLIGHT_SHARE)
     }
 
     /// Whether the peer's window is small because data are unread there: mostly far below its earlier size. The right edge does
@@ -428,7 +431,8 @@ impl ConnectionHistory {
 /// short pauses.
 fn shortest_pause(step: &Step) -> Duration {
     let rate = step.rate(Side::Receiver);
-    let apart = if rate > Rate::ZERO { step.sample.mss * TOGETHER / rate } else { Duration::ZERO };
+    let apart =
+        if rate > Rate::ZERO { step.sample.mss * OFFLOAD_SEGMENTS / rate } else { Duration::ZERO };
     let tick = step.sample.tick;
     let tick = if tick > Duration::ZERO { tick } else { LONGEST_TICK };
     tick.max(apart)
@@ -440,14 +444,15 @@ pub fn leaves_unread(unread: Bytes, step: &Step) -> bool {
     let Step { sample: now, .. } = step;
     let rate = step.rate(Side::Receiver);
     let little = match now.window {
-        Some(window) => window.scaled(LITTLE),
-        None if rate > Rate::ZERO => now.mss * TOGETHER,
+        Some(window) => window.scaled(NEGLIGIBLE_UNREAD_SHARE),
+        None if rate > Rate::ZERO => now.mss * OFFLOAD_SEGMENTS,
         None => Bytes::ZERO,
     };
-    now.window.is_some_and(|window| now.unread > window) || unread > (rate * LATE).max(little)
+    now.window.is_some_and(|window| now.unread > window)
+        || unread > (rate * MAX_READ_DELAY).max(little)
 }
 
 /// Whether less than a segment waits behind a single one in flight, as Nagle's algorithm holds it (RFC 1122, section 4.2.3.4).
-fn holds_small(now: &Sample) -> bool {
-    now.under_way == 1 && now.not_sent > Bytes::ZERO && now.not_sent < now.mss
+fn holds_partial_segment(now: &Sample) -> bool {
+    now.segments_in_flight == 1 && now.not_sent > Bytes::ZERO && now.not_sent < now.mss
 }

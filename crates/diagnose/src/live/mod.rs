@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use sweetspot_trace::Histogram;
-use sweetspot_trace::flow::{Deliveries, stands};
+use sweetspot_trace::flow::{Deliveries, has_standing_queue};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, STEADY};
@@ -55,7 +55,7 @@ pub struct Sample {
     /// Slow-start threshold, in segments; huge if it was never set.
     pub slow_start_threshold: u32,
     /// Segments in flight.
-    pub under_way: u32,
+    pub segments_in_flight: u32,
     /// Bytes sent and not acknowledged, if the kernel reports them.
     pub outstanding: Option<Bytes>,
     /// Bytes that wait to be sent for the first time.
@@ -179,7 +179,7 @@ impl Live {
         if first.has_moved_nothing() {
             self.history.rate.get_or_insert(Rate::ZERO);
         }
-        self.history.see_windows(&sample);
+        self.history.record_windows(&sample);
         if self.last.is_none() {
             let earlier = larger_side(sample.acked, sample.received);
             self.side = sample.waiting_side().or(earlier).unwrap_or_default();
@@ -284,7 +284,7 @@ impl Live {
     /// sender.
     pub fn may_time_pauses(&self) -> bool {
         let both = self.path_rtt().zip(self.rtt_min_of(Side::Receiver));
-        self.side == Side::Receiver && both.is_some_and(|(rtt, min)| stands(rtt, min))
+        self.side == Side::Receiver && both.is_some_and(|(rtt, min)| has_standing_queue(rtt, min))
     }
 
     /// The minimum RTT known to this end.
@@ -348,7 +348,9 @@ impl Step {
     /// Whether all waiting data were written since the last sample, so that the data waiting then have been sent.
     fn has_sent_backlog(&self) -> bool {
         let written = |s: &Sample| {
-            s.acked.saturating_add(s.mss * u64::from(s.under_way)).saturating_add(s.not_sent)
+            s.acked
+                .saturating_add(s.mss * u64::from(s.segments_in_flight))
+                .saturating_add(s.not_sent)
         };
         self.sample.not_sent <= written(&self.sample).saturating_sub(written(&self.last))
     }
@@ -380,7 +382,7 @@ const AT_CAPACITY: f64 = 0.85;
 const FULL: f64 = 0.8;
 
 /// Minimum growth from sample to sample of a flow in slow start.
-const STARTING: f64 = 1.25;
+const SLOW_START_GROWTH: f64 = 1.25;
 
 /// Minimum ratio of the RTT to the min RTT that shows a standing queue.
 pub(crate) const QUEUE: f64 = 1.1;
@@ -395,8 +397,8 @@ impl Sample {
 
     /// The direction in which more data waits, for the peer or for this end's program.
     fn waiting_side(&self) -> Option<Side> {
-        let under_way = self.mss * u64::from(self.under_way);
-        larger_side(self.not_sent.saturating_add(under_way), self.unread)
+        let segments_in_flight = self.mss * u64::from(self.segments_in_flight);
+        larger_side(self.not_sent.saturating_add(segments_in_flight), self.unread)
     }
 
     /// Whether more is in flight than the peer's window allows, beyond the rounding of its scale: the peer withdrew part of the
@@ -411,14 +413,15 @@ impl Sample {
     /// than the path. Packets occupy more memory than their payload: an amount of memory equal to the flight holds half of its
     /// packets or more. Packets that wait for their pacing time count, too, but do not lengthen the RTT.
     fn queues_in_device(&self) -> bool {
-        self.queues(QUEUE) && self.in_device >= self.mss * u64::from(self.under_way.max(1))
+        self.queues(QUEUE) && self.in_device >= self.mss * u64::from(self.segments_in_flight.max(1))
     }
 
     /// Whether data waits although neither program, buffer nor cwnd holds it: cwnd has more room than TCP leaves free to send a
     /// larger piece (a third, tcp_tso_should_defer), and more data waits than is in flight.
     fn waits_in_host(&self) -> bool {
-        let has_room = 3 * u64::from(self.under_way) < 2 * u64::from(self.congestion_window);
-        has_room && self.holds_enough() && !self.recovering && !self.paces()
+        let has_room =
+            3 * u64::from(self.segments_in_flight) < 2 * u64::from(self.congestion_window);
+        has_room && self.has_enough_queued() && !self.recovering && !self.paces()
     }
 
     /// Whether poll(2) and epoll(7) report the socket as not writable: less than a third of its buffer is free
@@ -430,7 +433,7 @@ impl Sample {
     /// Whether the flight is below `rate` * min RTT, which fills the path without a queue: a burst was sent, and part of it has
     /// already arrived.
     fn has_drained(&self, rate: Rate) -> bool {
-        (self.mss * u64::from(self.under_way)).as_f64()
+        (self.mss * u64::from(self.segments_in_flight)).as_f64()
             < AT_CAPACITY * (rate * self.rtt_min).as_f64()
     }
 
@@ -440,8 +443,8 @@ impl Sample {
     }
 
     /// Whether more data waits than is in flight, so that the send buffer holds enough for the path.
-    fn holds_enough(&self) -> bool {
-        self.not_sent > self.mss * u64::from(self.under_way)
+    fn has_enough_queued(&self) -> bool {
+        self.not_sent > self.mss * u64::from(self.segments_in_flight)
     }
 
     /// Whether the sender paces its data, which then waits although cwnd has room.
@@ -457,8 +460,8 @@ impl Sample {
     /// Whether the sender's RTT exceeds its minimum by `factor`, and by a millisecond.
     fn queues(&self, factor: f64) -> bool {
         // With fewer segments, delayed acknowledgements add as much to the RTT.
-        const ENOUGH: u32 = 8;
-        self.congestion_window >= ENOUGH
+        const MIN_QUEUE_SEGMENTS: u32 = 8;
+        self.congestion_window >= MIN_QUEUE_SEGMENTS
             && self.rtt_min > Duration::ZERO
             && self.rtt > self.rtt_min.scaled(factor) + Duration::from_millis(1)
     }

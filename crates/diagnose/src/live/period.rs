@@ -7,7 +7,7 @@ use super::sums::{HeldWindows, WindowsSeen};
 use super::{Live, Sample, Side, larger_side};
 use crate::explained::{FACTOR, allowed, explains};
 use crate::gain::{outruns_losses, rates_at_losses};
-use crate::limits::OFTEN;
+use crate::limits::FREQUENT_SHARE;
 use crate::verdict::NamedLimit;
 use crate::{Arrivals, Class, Evidence, LimitVerdict, Limits, Reader};
 
@@ -224,12 +224,13 @@ fn note_segments(
         Side::Sender => {
             evidence.retransmitted = Some(now.retransmitted.saturating_sub(first.retransmitted));
             let all = now.sent_samples - first.sent_samples;
-            evidence.holds_small = mostly_holds_small([now.held_small - first.held_small, all]);
+            evidence.holds_partial_segment =
+                mostly_holds_partial_segment([now.held_small - first.held_small, all]);
         }
         Side::Receiver => {
             let all = now.arrival_samples - first.arrival_samples;
             evidence.arrivals = arrivals([now.pauses - first.pauses, all]);
-            let is_often = OFTEN_PAUSES * (now.long_pauses - first.long_pauses) >= all;
+            let is_often = SAMPLES_PER_PAUSE * (now.long_pauses - first.long_pauses) >= all;
             let by_program = is_often && evidence.arrivals == Arrivals::Pausing;
             evidence.program_pause =
                 Some(longest).filter(|_| by_program && evidence.loss_events == 0);
@@ -240,7 +241,7 @@ fn note_segments(
 /// Whether the receiving program reads in time. Its own kernel knows the unread data.
 fn reader(direction: Side, limits: &Limits) -> Reader {
     match direction {
-        _ if limits.share(Class::ReceiverApplication) >= OFTEN => Reader::Late,
+        _ if limits.share(Class::ReceiverApplication) >= FREQUENT_SHARE => Reader::Late,
         Side::Receiver => Reader::Prompt,
         Side::Sender => Reader::Unknown,
     }
@@ -280,7 +281,7 @@ fn account_for_window(limits: &mut Limits, e: &mut Evidence) {
     }
     let loses = rates_at_losses(e).is_some_and(|[low, _]| low.as_f64() < allowed);
     if allowed * share > e.goodput.as_f64() && loses {
-        limits.disown(Class::ReceiverWindow);
+        limits.reassign_to_unknown(Class::ReceiverWindow);
     } else if allowed * share > e.goodput.as_f64() {
         limits.reassign(Class::ReceiverWindow, Class::ReceiverApplication);
         e.reader = Reader::Late;
@@ -301,11 +302,11 @@ fn account_for_losses(limits: &mut Limits, e: &Evidence) {
 }
 
 /// Minimum number of samples with a small waiting segment that is not attributed to chance.
-const MANY_HELD: u64 = 5;
+const MIN_HELD_SAMPLES: u64 = 5;
 
 /// Whether less than a segment waited behind a single one in flight in most samples: in `held` of `all`.
-fn mostly_holds_small([held, all]: [u64; 2]) -> bool {
-    held >= MANY_HELD && 2 * held > all
+fn mostly_holds_partial_segment([held, all]: [u64; 2]) -> bool {
+    held >= MIN_HELD_SAMPLES && 2 * held > all
 }
 
 fn unknown_because(direction: Side) -> &'static str {
@@ -323,7 +324,7 @@ fn mean_window((mean, rtt): (Bytes, Duration), full: Option<Rate>, largest: Byte
 }
 
 /// One sample in this number, at least, finds a sender in its pause that pauses for half of the time.
-const OFTEN_PAUSES: u64 = 4;
+const SAMPLES_PER_PAUSE: u64 = 4;
 
 /// Steady or pausing arrivals, from the number of samples that found a pause and of all. Samples find a sender that pauses for half of
 /// the time in a pause at least every fourth time, and [`STEADY`] of them rule it out.
@@ -331,7 +332,7 @@ fn arrivals([pauses, all]: [u64; 2]) -> Arrivals {
     let ruled_out = u64::from(STEADY);
     match () {
         () if all < ruled_out => Arrivals::Unknown,
-        () if OFTEN_PAUSES * pauses >= all => Arrivals::Pausing,
+        () if SAMPLES_PER_PAUSE * pauses >= all => Arrivals::Pausing,
         () if ruled_out * pauses <= all => Arrivals::Steady,
         () => Arrivals::Unknown,
     }

@@ -7,7 +7,7 @@ use super::history::{ConnectionHistory, leaves_unread};
 use crate::{Class, Limits};
 
 /// A window this full binds: the arrivals of one RTT, relative to the advertised window.
-const FULL: f64 = 0.8;
+const FULL_WINDOW_SHARE: f64 = 0.8;
 
 /// Number of RTTs for which a hole explains the sender's behaviour.
 const ROUNDS: u64 = 4;
@@ -64,7 +64,8 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
 /// missing.
 fn fills(arrivals: Bytes, step: &Step) -> bool {
     let (window, mss) = (step.sample.window.unwrap_or(Bytes::ZERO), step.sample.mss);
-    let is_full = arrivals.saturating_add(mss * 2) >= window || arrivals >= window.scaled(FULL);
+    let is_full =
+        arrivals.saturating_add(mss * 2) >= window || arrivals >= window.scaled(FULL_WINDOW_SHARE);
     window > Bytes::ZERO && is_full
 }
 
@@ -73,5 +74,5 @@ fn fills(arrivals: Bytes, step: &Step) -> bool {
 /// round trip.
 fn fills_as_estimated(arrivals: Bytes, step: &Step) -> bool {
     let window = step.sample.window.unwrap_or(Bytes::ZERO);
-    step.sample.timestamps && fills(arrivals, step) && arrivals.scaled(FULL) <= window
+    step.sample.timestamps && fills(arrivals, step) && arrivals.scaled(FULL_WINDOW_SHARE) <= window
 }

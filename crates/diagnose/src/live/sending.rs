@@ -12,11 +12,11 @@ use crate::{Class, Limits};
 const AFTER_LOSS: Duration = Duration::from_secs(30);
 /// Share of a full window below which the data per RTT are much less. Delayed acknowledgements and waiting for a whole segment's
 /// space cost less.
-pub const MUCH_LESS: f64 = 0.5;
+pub const LOW_FLIGHT_SHARE: f64 = 0.5;
 /// The segments of the initial window (RFC 6928).
 const INITIAL_SEGMENTS: u64 = 10;
 /// Number of unanswered timeouts from which on the peer counts as silent.
-const SILENT: u64 = 2;
+const MIN_UNANSWERED_TIMEOUTS: u64 = 2;
 
 /// Divides the time between two samples.
 pub fn divide(step: &Step, history: &ConnectionHistory) -> Limits {
@@ -56,7 +56,7 @@ fn window_class(step: &Step, history: &ConnectionHistory, full: Duration) -> Cla
     let took_back = step.sample.exceeds_window() || (closed(&step.last) && closed(&step.sample));
     let reads_late = took_back || history.waits_at_reader(&step.sample) || reopens_late(step, full);
     let by_choice = history.is_limited_by_choice(step.rate(Side::Sender));
-    let unread = history.peer_reads_slowly() || history.window_brings_less();
+    let unread = history.peer_reads_slowly() || history.larger_window_is_slower();
     if (unread && !by_choice) || reads_late {
         Class::ReceiverApplication
     } else {
@@ -89,14 +89,14 @@ fn reopens_late(step: &Step, full: Duration) -> bool {
         && !step.repairs()
         && step.time >= rtt
         && rtt > Duration::ZERO;
-    throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(MUCH_LESS)
+    throughout && step.rate(Side::Sender) < (before.min(after) / rtt).scaled(LOW_FLIGHT_SHARE)
 }
 
 /// The limit if the counters show neither the peer's window nor the send buffer.
 fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     let now = &step.sample;
     // A single timeout follows any loss. After several without an answer, the peer or the path is gone.
-    if history.unanswered >= SILENT {
+    if history.unanswered >= MIN_UNANSWERED_TIMEOUTS {
         return Class::Stalled;
     }
     let rate = step.rate(Side::Sender);
@@ -108,7 +108,7 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     if !is_paced && now.queues_in_device() {
         return congestion_class(step, history, rate);
     }
-    let binds = f64::from(now.under_way) >= FULL * f64::from(now.congestion_window);
+    let binds = f64::from(now.segments_in_flight) >= FULL * f64::from(now.congestion_window);
     let has_sent_all = step.has_sent_all();
     // A buffer binds if the flight fills it. If it holds as much again, its data wait for something slower: a pacing rate, or a
     // queue below TCP.

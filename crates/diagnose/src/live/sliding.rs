@@ -74,7 +74,7 @@ impl SlidingLive {
         if has_moved {
             self.moved_at = sample.at;
         }
-        let before = self.rests(sample.at).then(|| self.mark());
+        let before = self.is_idle(sample.at).then(|| self.mark());
         self.live.handle(sample);
         if self.live.proves {
             self.attribute_proven_queue();
@@ -93,18 +93,18 @@ impl SlidingLive {
         }
         self.forget(sample.at, self.length.saturating_sub(grain / 2));
         if let Some(before) = before {
-            self.forget_rest(before, sample.at);
+            self.forget_idle_time(before, sample.at);
         }
     }
 
     /// Whether no data has moved for longer than `length`.
-    fn rests(&self, now: Time) -> bool {
+    fn is_idle(&self, now: Time) -> bool {
         now.since(self.moved_at) > self.length
     }
 
     /// Forgets an idle time up to the sample `before` the latest one, so that thousands of idle connections need no memory for
     /// it.
-    fn forget_rest(&mut self, before: Mark, now: Time) {
+    fn forget_idle_time(&mut self, before: Mark, now: Time) {
         self.marks.retain(|mark| mark.totals.at == now);
         self.marks.push_front(before);
         self.marks.shrink_to_fit();

@@ -4,7 +4,7 @@ use sweetspot_trace::packet::Segment;
 use sweetspot_units::Duration;
 
 use super::band::Band;
-use crate::{Class, Seen};
+use crate::{CaptureExtent, Class};
 
 /// Number of time slots in a drawing, more than any screen has columns.
 const BINS: usize = 3000;
@@ -16,7 +16,7 @@ const EVENTS: usize = 20_000;
 #[derive(Debug)]
 pub struct Drawing {
     connection: Option<Connection>,
-    seen: Seen,
+    seen: CaptureExtent,
     source: std::net::SocketAddr,
     first: Option<u64>,
     /// The time of the first data, in microseconds.
@@ -26,7 +26,7 @@ pub struct Drawing {
     bins: Vec<Bin>,
     data: Vec<DataPoint>,
     acks: Vec<AckPoint>,
-    again: Vec<AgainPoint>,
+    again: Vec<RetransmissionPoint>,
     sacks: Vec<SackPoint>,
     /// There were more events of a kind than are drawn individually.
     thinned: bool,
@@ -51,7 +51,7 @@ type DataPoint = (u64, u64, u64);
 /// An acknowledgement: microseconds, position, right edge of the window.
 type AckPoint = (u64, u64, Option<u64>);
 /// A retransmission: microseconds, first byte, last byte, kind.
-type AgainPoint = (u64, u64, u64, &'static str);
+type RetransmissionPoint = (u64, u64, u64, &'static str);
 /// A selective acknowledgement: microseconds, first byte, last byte.
 type SackPoint = (u64, u64, u64);
 
@@ -63,7 +63,7 @@ pub struct Finished<'a> {
     bin: f64,
     data: &'a [DataPoint],
     acks: &'a [AckPoint],
-    again: &'a [AgainPoint],
+    again: &'a [RetransmissionPoint],
     sacks: &'a [SackPoint],
     thinned: bool,
     /// Beginning and end in microseconds, and the index of the class.
@@ -87,7 +87,7 @@ type Row = (
 
 impl Drawing {
     /// An empty drawing of the data of `source` in the connection that was `seen`.
-    pub fn new(source: std::net::SocketAddr, seen: Seen) -> Drawing {
+    pub fn new(source: std::net::SocketAddr, seen: CaptureExtent) -> Drawing {
         Drawing {
             connection: None,
             seen,
@@ -109,7 +109,7 @@ impl Drawing {
     /// ignored.
     pub fn take(&mut self, segment: &Segment) {
         if let Some(connection) = &self.connection {
-            let Seen { begun, packets, .. } = self.seen;
+            let CaptureExtent { begun, packets, .. } = self.seen;
             if connection.begun == begun && connection.packets >= packets {
                 return;
             }
@@ -129,7 +129,7 @@ impl Drawing {
             connection
         });
         let side = usize::from(connection.ends[0] != source);
-        let before = Before::of(connection, side);
+        let before = CountersBefore::of(connection, side);
         connection.take(segment);
         if connection.copies > before.copies {
             return;
@@ -140,11 +140,11 @@ impl Drawing {
         if segment.source == self.source {
             self.sent(segment, now, side, &before);
         } else {
-            self.heard(segment, now, side, &before);
+            self.receive(segment, now, side, &before);
         }
     }
 
-    fn sent(&mut self, segment: &Segment, now: u64, side: usize, before: &Before) {
+    fn sent(&mut self, segment: &Segment, now: u64, side: usize, before: &CountersBefore) {
         let Some(connection) = &self.connection else { return };
         let stream = &connection.streams[side];
         if segment.payload == 0 {
@@ -156,7 +156,7 @@ impl Drawing {
         self.began.get_or_insert(now);
         let (start, end) =
             (start.saturating_sub(base), (start + u64::from(segment.payload)).saturating_sub(base));
-        let flight = stream.under_way().get();
+        let flight = stream.bytes_in_flight().get();
         let window = stream.edge().map(|edge| edge.saturating_sub(base + end) + flight);
         let thinned = match before.kind(stream.retransmissions()) {
             Some(kind) => keep(&mut self.again, (now, start, end, kind)),
@@ -170,7 +170,7 @@ impl Drawing {
         bin.window = bin.window.or(window);
     }
 
-    fn heard(&mut self, segment: &Segment, now: u64, side: usize, before: &Before) {
+    fn receive(&mut self, segment: &Segment, now: u64, side: usize, before: &CountersBefore) {
         let Some(connection) = &self.connection else { return };
         let stream = &connection.streams[side];
         if !segment.flags.ack || segment.flags.rst {
@@ -233,7 +233,7 @@ impl Drawing {
     }
 
     fn divide(&mut self, spans: Vec<Span>) {
-        let Seen { begun, classifier, .. } = self.seen;
+        let CaptureExtent { begun, classifier, .. } = self.seen;
         for Span { from, to, account } in spans {
             let [from, to] = [from, to].map(|time| time.since(begun).as_micros());
             self.band.add((from, to, classifier.class(&account)));
@@ -275,16 +275,16 @@ impl Drawing {
 }
 
 /// Counters before a segment.
-struct Before {
+struct CountersBefore {
     copies: u64,
     retransmissions: Retransmissions,
     samples: u64,
 }
 
-impl Before {
-    fn of(connection: &Connection, side: usize) -> Before {
+impl CountersBefore {
+    fn of(connection: &Connection, side: usize) -> CountersBefore {
         let stream = &connection.streams[side];
-        Before {
+        CountersBefore {
             copies: connection.copies,
             retransmissions: *stream.retransmissions(),
             samples: stream.round_trips().samples(),

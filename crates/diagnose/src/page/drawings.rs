@@ -17,7 +17,7 @@ fn ends(a: SocketAddr, b: SocketAddr) -> Ends {
 #[derive(Debug)]
 pub struct Drawings {
     drawings: Vec<Option<Drawing>>,
-    wanted: HashMap<Ends, Vec<usize>>,
+    requested: HashMap<Ends, Vec<usize>>,
 }
 
 impl Drawings {
@@ -25,17 +25,17 @@ impl Drawings {
     pub fn new(flows: &[Flow]) -> Drawings {
         let drawing = |flow: &Flow| Some(Drawing::new(flow.source, flow.seen?));
         let drawings = flows.iter().map(drawing).collect();
-        let mut wanted: HashMap<Ends, Vec<usize>> = HashMap::new();
+        let mut requested: HashMap<Ends, Vec<usize>> = HashMap::new();
         for (n, flow) in flows.iter().enumerate() {
-            wanted.entry(ends(flow.source, flow.destination)).or_default().push(n);
+            requested.entry(ends(flow.source, flow.destination)).or_default().push(n);
         }
-        Drawings { drawings, wanted }
+        Drawings { drawings, requested }
     }
 
     /// Takes a segment of the capture.
     pub fn take(&mut self, segment: &Segment) {
-        let wanted = self.wanted.get(&ends(segment.source, segment.destination));
-        for n in wanted.into_iter().flatten() {
+        let requested = self.requested.get(&ends(segment.source, segment.destination));
+        for n in requested.into_iter().flatten() {
             self.drawings[*n].iter_mut().for_each(|drawing| drawing.take(segment));
         }
     }

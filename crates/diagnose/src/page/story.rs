@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use crate::{Evidence, Limits};
 
-    fn told(limits: Limits) -> [String; 3] {
+    fn story_of(limits: Limits) -> [String; 3] {
         let ends = ["192.0.2.1:1000".parse().unwrap(), "192.0.2.2:80".parse().unwrap()];
         let evidence = Evidence {
             bytes: Bytes::new(20_000),
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_class_gets_its_own_three_sentences() {
-        let stories = Class::ALL.map(|class| told(Limits::only(class, Duration::from_secs(1))));
+        let stories = Class::ALL.map(|class| story_of(Limits::only(class, Duration::from_secs(1))));
         for (n, sentences) in stories.iter().enumerate() {
             for sentence in sentences {
                 assert!(sentence.ends_with('.') && !sentence.contains(". "), "{sentence}");
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_flow_from_counters_lasts_as_long_as_its_limits() {
         // 20,000 bytes at 2 Mbit/s.
-        let [first, ..] = told(Limits::only(Class::Congestion, Duration::from_millis(80)));
+        let [first, ..] = story_of(Limits::only(Class::Congestion, Duration::from_millis(80)));
         assert!(first.contains("20 kB to 192.0.2.2 within 80 ms: 2.0 Mbit/s"), "{first}");
     }
 
@@ -136,12 +136,12 @@ mod tests {
     fn the_story_gives_the_time_of_the_cause_not_of_its_family() {
         let mut limits = Limits::only(Class::WaitingForPeer, Duration::from_secs(6));
         limits.add(Class::Idle, Duration::from_secs(4));
-        assert!(told(limits)[1].starts_with("For 60 % of the time the sender waited"));
+        assert!(story_of(limits)[1].starts_with("For 60 % of the time the sender waited"));
     }
 
     #[test]
     fn a_small_window_after_losses_is_not_described_as_loss_time() {
-        let [_, why, _] = told(Limits::only(Class::Congestion, Duration::from_secs(1)));
+        let [_, why, _] = story_of(Limits::only(Class::Congestion, Duration::from_secs(1)));
         let expected = "TCP kept its window small because packets had been lost before";
         assert_eq!(why, format!("For 100 % of the time {expected}."));
     }

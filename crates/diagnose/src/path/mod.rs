@@ -21,25 +21,25 @@ pub(crate) const IPV6_MORE: u64 = 20;
 pub(crate) const TIMESTAMPS: u64 = 12;
 /// Minimum number of full segments in timed trains.
 const MIN_SEGMENTS: u64 = 100;
-/// Rates agree if they are within this factor of the reported one. `AGREED` is the share of the bytes that must agree.
-const AGREE: f64 = 1.25;
-const AGREED: f64 = 0.5;
+/// Rates agree if they are within this factor of the reported one. `MIN_AGREEING_SHARE` is the share of the bytes that must agree.
+const AGREEMENT_FACTOR: f64 = 1.25;
+const MIN_AGREEING_SHARE: f64 = 0.5;
 /// A loss counts as one at a full queue if the queueing delay before it was at least this share of the longest one.
 const AT_FULL: f64 = 0.6;
 /// Any burst makes queues shorter than this many segments, so they do not count.
-const BURST: u64 = 4;
+const BURST_SEGMENTS: u64 = 4;
 /// A queue of this many segments is not merely an effect of delayed acknowledgements.
-const QUEUE: u64 = 8;
+const MIN_QUEUE_SEGMENTS: u64 = 8;
 /// Rates within this factor belong to one link.
-const STEADY: f64 = 1.1;
+const SAME_LINK_FACTOR: f64 = 1.1;
 
 /// Why a capture does not show the capacity, and how to capture so that it does.
 struct NoCapacity(String, &'static str);
 
-const LONGER: &str = "Capture a transfer of some megabytes, from before it begins.";
-const FULLER: &str = "Capture a transfer that fills the path.";
+const CAPTURE_LONGER: &str = "Capture a transfer of some megabytes, from before it begins.";
+const FILL_THE_PATH: &str = "Capture a transfer that fills the path.";
 const AT_SENDER: &str = "Capture at the sender, which sees how long data waits.";
-const QUIETER: &str = "Other traffic shares the path, or its rate varies: capture a transfer while nothing else uses it.";
+const AVOID_CROSS_TRAFFIC: &str = "Other traffic shares the path, or its rate varies: capture a transfer while nothing else uses it.";
 
 /// Properties of the path from one end to the other, as a capture shows them.
 ///
@@ -105,7 +105,7 @@ impl PathEstimate {
         let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };
         let seen = PathEvidence::new(stream, header);
         let (capacity, next_step) = match seen.capacity(goodput) {
-            Ok(capacity) => (capacity, LONGER),
+            Ok(capacity) => (capacity, CAPTURE_LONGER),
             Err(NoCapacity(why, next_step)) => (Finding::unknown(why), next_step),
         };
         PathEstimate {
@@ -180,32 +180,35 @@ impl<'a> PathEvidence<'a> {
         let Some(rate) = self.stream.train_rate() else {
             return Err(NoCapacity(
                 "no full segments were acknowledged one behind the other".into(),
-                LONGER,
+                CAPTURE_LONGER,
             ));
         };
         if rates.total() < MIN_SEGMENTS * self.mss {
             let why = format!(
                 "fewer than {MIN_SEGMENTS} full segments were acknowledged one behind the other"
             );
-            return Err(NoCapacity(why, LONGER));
+            return Err(NoCapacity(why, CAPTURE_LONGER));
         }
         if rate < goodput.scaled(0.95) {
             let why = "what was acknowledged one behind the other came with pauses".into();
-            return Err(NoCapacity(why, FULLER));
+            return Err(NoCapacity(why, FILL_THE_PATH));
         }
-        let near = |at: u64| (rate.as_f64() / AGREE..=rate.as_f64() * AGREE).contains(&(at as f64));
+        let near = |at: u64| {
+            (rate.as_f64() / AGREEMENT_FACTOR..=rate.as_f64() * AGREEMENT_FACTOR)
+                .contains(&(at as f64))
+        };
         let agreed: u64 = rates.iter().filter(|(at, _)| near(*at)).map(|(_, bytes)| bytes).sum();
-        if (agreed as f64) < rates.total() as f64 * AGREED {
+        if (agreed as f64) < rates.total() as f64 * MIN_AGREEING_SHARE {
             let why = "acknowledgements of full segments came at rates that do not agree".into();
-            return Err(NoCapacity(why, QUIETER));
+            return Err(NoCapacity(why, AVOID_CROSS_TRAFFIC));
         }
         // A sender that paces below the path's rate shows its own rate. Without a queue of several segments, only a
         // rate that hardly varies is a link's.
         let quantile = |share| rates.quantile(share).unwrap_or(0) as f64;
-        let steady = quantile(0.9) <= quantile(0.25) * STEADY;
+        let steady = quantile(0.9) <= quantile(0.25) * SAME_LINK_FACTOR;
         let segment = Bytes::new(self.mss) / rate;
         let queue = self.waits.longest;
-        let waited = queue >= segment * 2 && (steady || queue >= segment * QUEUE);
+        let waited = queue >= segment * 2 && (steady || queue >= segment * MIN_QUEUE_SEGMENTS);
         if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
             let why = "seen from the receiver data did not wait on the way, or it does not show";
             return Err(NoCapacity(why.into(), AT_SENDER));
@@ -213,7 +216,7 @@ impl<'a> PathEvidence<'a> {
         if !waited {
             let rate = self.wire(rate);
             let why = format!("data hardly waited on the way, which carries {rate} or more");
-            return Err(NoCapacity(why, FULLER));
+            return Err(NoCapacity(why, FILL_THE_PATH));
         }
         let bound = |share| {
             let rate = rates.quantile(share).map_or(rate, Rate::from_bits_per_second);
@@ -273,7 +276,7 @@ fn buffer(capacity: Option<Rate>, waits: Waits, packet: u64) -> Finding<Bytes> {
         return Finding::unknown("it shows only where the capacity does");
     };
     let seen = capacity * waits.longest;
-    let is_burst = waits.longest <= Bytes::new(BURST * packet) / capacity;
+    let is_burst = waits.longest <= Bytes::new(BURST_SEGMENTS * packet) / capacity;
     let Some(full) = waits.full.filter(|_| !is_burst) else {
         return Finding::unknown(format!(
             "nothing was lost at a full queue; it holds {seen} or more"

@@ -6,9 +6,9 @@ use super::{NoReplay, PathEstimate};
 use crate::{Class, Evidence};
 
 /// Maximum share of the time limited by applications. Above it, the transfer cannot be simulated as a single piece of data.
-const PROGRAMS: f64 = 0.2;
+const MAX_APPLICATION_SHARE: f64 = 0.2;
 /// Minimum share of the time in which the limit held the transfer.
-const HELD: f64 = 0.5;
+const MIN_LIMITED_SHARE: f64 = 0.5;
 /// Minimum number of segments: a shorter transfer did not meet its limit for long.
 const MIN_SEGMENTS: u64 = 50;
 
@@ -42,11 +42,11 @@ impl Replay {
         e: &Evidence,
         path: &PathEstimate,
     ) -> Result<Replay, NoReplay> {
-        let mended = mended(cause, e, path)?;
-        if share < HELD {
+        let limit_removal = limit_removal(cause, e, path)?;
+        if share < MIN_LIMITED_SHARE {
             return Err(NoReplay::SeldomHeld(share));
         }
-        if cause.family() != Class::Application && programs > PROGRAMS {
+        if cause.family() != Class::Application && programs > MAX_APPLICATION_SHARE {
             return Err(NoReplay::NothingToSend(programs));
         }
         let segments = e.bytes.get() / path.segment_bytes.max(1);
@@ -68,9 +68,9 @@ impl Replay {
         let with = |settings: Vec<String>| common.iter().cloned().chain(settings).collect();
         Ok(Replay {
             scenario,
-            with_limit: with(mended.with),
-            without_limit: with(mended.without),
-            lifted: mended.lifted,
+            with_limit: with(limit_removal.with),
+            without_limit: with(limit_removal.without),
+            lifted: limit_removal.lifted,
             assumed,
             size: e.bytes,
             took,
@@ -80,15 +80,20 @@ impl Replay {
 }
 
 /// Settings with a limit and without it.
-struct Mended {
+struct LimitRemoval {
     with: Vec<String>,
     without: Vec<String>,
     lifted: String,
 }
 
-fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, NoReplay> {
+fn limit_removal(
+    cause: Class,
+    e: &Evidence,
+    path: &PathEstimate,
+) -> Result<LimitRemoval, NoReplay> {
     let set = |key: &str, value: String| vec![format!("{key}={value}")];
-    let lift = |with: Vec<String>, lifted: String| Mended { with, without: Vec::new(), lifted };
+    let lift =
+        |with: Vec<String>, lifted: String| LimitRemoval { with, without: Vec::new(), lifted };
     let fixed = |bytes: Bytes| set("transfer.0.sizing", format!("fixed:{}B", bytes.get()));
     let paced = |key: &str| set(key, format!("rate={}bit/s", e.goodput.bits_per_second()));
     match cause {
@@ -115,7 +120,7 @@ fn mended(cause: Class, e: &Evidence, path: &PathEstimate) -> Result<Mended, NoR
 }
 
 /// Removes the link's random losses, or losses in a buffer too small for bursts.
-fn lossless(path: &PathEstimate) -> Result<Mended, NoReplay> {
+fn lossless(path: &PathEstimate) -> Result<LimitRemoval, NoReplay> {
     let (rate, rtt) = path.known()?;
     let random = path.loss.value().is_some_and(|loss| loss.get() > 0.0);
     let product = rate * rtt;
@@ -132,7 +137,7 @@ fn lossless(path: &PathEstimate) -> Result<Mended, NoReplay> {
     }
     match lifted.is_empty() {
         true => Err(NoReplay::FullQueue),
-        false => Ok(Mended { with: Vec::new(), without, lifted: lifted.join(" and ") }),
+        false => Ok(LimitRemoval { with: Vec::new(), without, lifted: lifted.join(" and ") }),
     }
 }
 

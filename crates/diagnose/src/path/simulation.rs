@@ -10,7 +10,7 @@ use crate::quantities::seconds;
 
 /// If the durations of the simulated transfer with its limit and the real one differ by more than this
 /// factor, the path is not known well enough.
-const FACTOR: f64 = 1.5;
+const MAX_DURATION_RATIO: f64 = 1.5;
 
 /// Acknowledged bytes over time since the beginning of the transfer.
 pub type Curve = Vec<(Duration, Bytes)>;
@@ -70,7 +70,7 @@ impl Simulation {
             Err(why) => return Simulation::unknown(why.to_string()),
         };
         let (took, with) = (replay.took.as_secs_f64(), with.as_secs_f64());
-        if with > took * FACTOR || took > with * FACTOR {
+        if with > took * MAX_DURATION_RATIO || took > with * MAX_DURATION_RATIO {
             return Simulation::unknown(format!(
                 "the path is not known well enough: with the limit the simulated transfer takes \
                  {with:.1} s and not {took:.1} s"

@@ -87,9 +87,9 @@ fn intervals<'a>(document: &'a Value, socket: &'a Value) -> impl Iterator<Item =
 }
 
 /// A peer window this full limits the sender.
-const FULL: f64 = 0.8;
+const FULL_WINDOW_SHARE: f64 = 0.8;
 /// If the congestion window grows by this factor from one interval to the next, the connection is in slow start.
-const GROWS: f64 = 1.25;
+const SLOW_START_GROWTH: f64 = 1.25;
 
 /// The counters at the end of an interval. An iperf3 sender always has more to send. Its flight is estimated as rate *
 /// RTT.
@@ -104,8 +104,8 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
     let time = at.since(last.at);
     let flight = if time > Duration::ZERO { sent / time * rtt } else { Bytes::ZERO };
     let peer_window = number("snd_wnd").map(Bytes::new);
-    let held = peer_window.is_some_and(|window| flight >= window.scaled(FULL));
-    let grows = f64::from(segments) >= GROWS * f64::from(last.congestion_window);
+    let held = peer_window.is_some_and(|window| flight >= window.scaled(FULL_WINDOW_SHARE));
+    let grows = f64::from(segments) >= SLOW_START_GROWTH * f64::from(last.congestion_window);
     let known = Some(last.rtt_min).filter(|rtt| *rtt > Duration::ZERO);
     Some(Sample {
         at,
@@ -114,7 +114,7 @@ fn sample(stream: &Value, last: &Sample) -> Option<Sample> {
         congestion_window: segments,
         window_limited: last.window_limited + if held { time } else { Duration::ZERO },
         slow_start_threshold: if grows { u32::MAX } else { 0 },
-        under_way: u32::try_from(flight.get() / last.mss.get().max(1))
+        segments_in_flight: u32::try_from(flight.get() / last.mss.get().max(1))
             .unwrap_or(u32::MAX)
             .min(segments),
         not_sent: last.mss * 64,

@@ -15,7 +15,7 @@ pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::limits::OFTEN;
+use crate::limits::FREQUENT_SHARE;
 use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
 use crate::{Class, Flow, name_shared_paths};
@@ -42,7 +42,7 @@ impl Recording {
 
     /// The flow with its verdict and evidence.
     pub fn flow(&self) -> Flow {
-        self.told().0
+        self.judge().0
     }
 
     /// Whether less than half of the congestion window was in flight on average, so that it was not the limit.
@@ -50,11 +50,11 @@ impl Recording {
         let sum = |count: fn(&Sample) -> u32| {
             self.samples.iter().skip(1).map(count).map(u64::from).sum::<u64>()
         };
-        2 * sum(|sample| sample.under_way) < sum(|sample| sample.congestion_window)
+        2 * sum(|sample| sample.segments_in_flight) < sum(|sample| sample.congestion_window)
     }
 
     /// The flow, and whether the sampled end sends or receives.
-    fn told(&self) -> (Flow, Side) {
+    fn judge(&self) -> (Flow, Side) {
         let [local, remote] = self.ends;
         let mut live = match self.is_one_reading {
             true => Live::of_one_reading(local.ip(), remote.ip()),
@@ -75,24 +75,24 @@ impl Recording {
         }
         let sends = direction == Side::Sender;
         // The last rate sample says whether the program had more at that moment, not while the buffer was full.
-        let stops_program = limits.share(Class::SenderWindow) >= OFTEN;
+        let stops_program = limits.share(Class::SenderWindow) >= FREQUENT_SHARE;
         if self.is_one_reading && stops_program && limits.time(Class::Application) > Duration::ZERO
         {
-            limits.disown(Class::Application);
+            limits.reassign_to_unknown(Class::Application);
             evidence.unknown_because = Some(PROGRAM_OR_BUFFER);
         }
         if let [_, sample] = &self.samples[..]
             && sends
             && limits.time(Class::Opportunity) > sample.rtt * LONGEST_START
         {
-            limits.disown(Class::Opportunity);
+            limits.reassign_to_unknown(Class::Opportunity);
             evidence.unknown_because = Some(ONE_INTERVAL);
         }
         let by_window = matches!(limits.dominant(), Class::Opportunity | Class::Transport);
         if sends && by_window && self.has_room() {
-            limits.disown(Class::Opportunity);
-            limits.disown(Class::Transport);
-            evidence.unknown_because = Some(ROOM);
+            limits.reassign_to_unknown(Class::Opportunity);
+            limits.reassign_to_unknown(Class::Transport);
+            evidence.unknown_because = Some(WINDOW_HAD_ROOM);
         }
         let (source, destination) = match direction {
             Side::Sender => (local, remote),
@@ -115,7 +115,7 @@ pub(crate) const ONE_INTERVAL: &str =
 /// The send buffer stopped the program for a part of the time, and nothing waited to be sent in the rest.
 pub(crate) const PROGRAM_OR_BUFFER: &str =
     "the application or the send buffer; one reading does not show which";
-const ROOM: &str =
+const WINDOW_HAD_ROOM: &str =
     "the congestion window had room, and these counters do not show what else limited the sender";
 
 /// Maximum number of bytes of a connection. More is corrupt data, and would overflow sums.
@@ -173,8 +173,8 @@ pub struct Recorded {
 /// The flows of all `recordings`. If both ends of a connection were sampled, only the sender's flow is kept, because a sender
 /// knows more. If no data moved, either end's will do.
 pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
-    let told: Vec<(Flow, Side)> = recordings.iter().map(Recording::told).collect();
-    let sent: HashSet<[SocketAddr; 2]> = told
+    let judge: Vec<(Flow, Side)> = recordings.iter().map(Recording::judge).collect();
+    let sent: HashSet<[SocketAddr; 2]> = judge
         .iter()
         .filter(|(_, side)| *side == Side::Sender)
         .map(|(flow, _)| [flow.source, flow.destination])
@@ -188,7 +188,7 @@ pub fn flows(recordings: &[Recording]) -> Vec<Flow> {
             Side::Receiver => !sent.contains(&[source, destination]),
         }
     };
-    let mut flows: Vec<Flow> = told.into_iter().filter(known).map(|(flow, _)| flow).collect();
+    let mut flows: Vec<Flow> = judge.into_iter().filter(known).map(|(flow, _)| flow).collect();
     name_shared_paths(&mut flows);
     flows
 }

@@ -12,7 +12,7 @@ use super::{Recording, RecordingError, micros, tcp_info};
 use crate::live::Sample;
 
 /// Maximum depth of nested arrays. More is an attack.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// TCPI_OPT_TIMESTAMPS.
 const TIMESTAMPS: u64 = 1;
 
@@ -53,12 +53,12 @@ fn measured(mut document: Value) -> Value {
     document
 }
 
-const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
-const UNKNOWN: [SocketAddr; 2] = [NOWHERE; 2];
+const UNKNOWN_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+const UNKNOWN: [SocketAddr; 2] = [UNKNOWN_ADDRESS; 2];
 
 /// Finds arrays of measurements in `value`, a document of a connection between `ends`.
 fn collect(value: &Value, ends: [SocketAddr; 2], depth: usize, into: &mut Vec<Recording>) {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return;
     }
     match value {
@@ -127,7 +127,7 @@ fn measurement(value: &Value) -> Option<Sample> {
         buffer_limited: micros("SndBufLimited"),
         congestion_window: small("SndCwnd"),
         slow_start_threshold: small("SndSsThresh"),
-        under_way: small("Unacked")
+        segments_in_flight: small("Unacked")
             .saturating_add(small("Retrans"))
             .saturating_sub(small("Sacked").saturating_add(small("Lost"))),
         outstanding: memory("Outstanding").or_else(|| {
@@ -181,7 +181,7 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
         "SndBufLimited": micros(s.buffer_limited),
         "SndCwnd": s.congestion_window,
         "SndSsThresh": s.slow_start_threshold,
-        "Unacked": s.under_way,
+        "Unacked": s.segments_in_flight,
         "NotsentBytes": s.not_sent.get(),
         "CAState": if s.recovering { 3 } else { 0 },
         "SndMSS": s.mss.get(),

@@ -13,7 +13,7 @@ pub fn losses(e: &Evidence) -> String {
             "{}, in {}{}",
             resent(e),
             counted(e.loss_events, "loss event", "loss events"),
-            of_them_timeouts(e)
+            timeout_words(e)
         ),
         None => format!("segments went missing on the path{}", times("", e.loss_events)),
     }
@@ -31,7 +31,7 @@ pub fn resent(e: &Evidence) -> String {
 }
 
 /// Which of the loss events were timeouts, if any.
-fn of_them_timeouts(e: &Evidence) -> String {
+fn timeout_words(e: &Evidence) -> String {
     match (e.timeouts, e.loss_events) {
         (0, _) => String::new(),
         (1, 1) => ", a retransmission timeout".to_owned(),

@@ -154,8 +154,8 @@ fn evenly_spaced_segments_are_the_pacing_limit_s_if_the_kernel_reports_it() {
 fn slow_reader(mut captured: Captured) -> Flow {
     const EACH: u32 = 14;
     for cycle in 0..100 {
-        let (begun, first) = (u64::from(cycle) * 50_000, 1 + cycle * EACH * MSS);
-        let take = |us: u64, segment: Segment| (begun + us, segment);
+        let (start, first) = (u64::from(cycle) * 50_000, 1 + cycle * EACH * MSS);
+        let take = |us: u64, segment: Segment| (start + us, segment);
         let window = |segments: u32| (160 - (segments * MSS).div_ceil(128)) as u16;
         let mut packets = vec![take(0, Segment { window: 160, ..back(first, 1) })];
         for n in 0..EACH {

@@ -34,9 +34,9 @@ impl AtReceiver {
         self.captured.take(ms * 1000, Segment { options, ..segment });
     }
 
-    /// Segment `n` arrives. Its sender had received the receiver's acknowledgement of time `heard`.
-    fn arrive(&mut self, ms: u64, n: u32, heard: u64) {
-        let options = echo(heard as u32 + 1);
+    /// Segment `n` arrives. Its sender had received the receiver's acknowledgement of time `echoed`.
+    fn arrive(&mut self, ms: u64, n: u32, echoed: u64) {
+        let options = echo(echoed as u32 + 1);
         self.take(ms, Segment { seq: 1 + n * MSS, payload: MSS, options, ..sent() });
         self.take(ms, back(1 + (n + 1) * MSS, ms as u32 + 1));
     }
@@ -119,7 +119,7 @@ fn flights_with_pauses_do_not_show_a_link_at_capacity() {
 /// twice more.
 #[test]
 fn a_receiver_that_reset_the_connection_is_not_called_silent() {
-    let told = |resets: bool| {
+    let judged = |resets: bool| {
         let mut captured = Captured::default();
         let syn = syn();
         captured.take(0, Segment { flags: syn, options: offer(1448), ..sent() });
@@ -137,7 +137,7 @@ fn a_receiver_that_reset_the_connection_is_not_called_silent() {
         }
         captured.flow().verdict
     };
-    let [silent, reset] = [false, true].map(told);
+    let [silent, reset] = [false, true].map(judged);
     assert_eq!([silent.class, reset.class], [Class::Stalled; 2], "{silent:?} {reset:?}");
     assert!(
         reset.words.contains("the receiver reset the connection 36 ms after"),

@@ -51,8 +51,8 @@ fn bbr_is_in_startup_only_if_its_rate_was_seen_to_grow() {
 #[test]
 fn bbr_in_probe_rtt_is_not_application_limited() {
     let usual = Sample { model_based: true, ..bulk() };
-    let probing = Sample { congestion_window: 4, under_way: 4, starved: true, ..usual };
-    let after = Sample { congestion_window: 50, under_way: 20, starved: true, ..usual };
+    let probing = Sample { congestion_window: 4, segments_in_flight: 4, starved: true, ..usual };
+    let after = Sample { congestion_window: 50, segments_in_flight: 20, starved: true, ..usual };
     for (name, second) in [("in the probe", probing), ("behind it", after)] {
         let mut live = Live::default();
         let first = if name == "behind it" { probing } else { usual };
@@ -216,7 +216,7 @@ fn bbrs_model_reflects_the_peers_window_for_ten_rtts() {
                 busy: tenth * n,
                 window_limited: Duration::from_millis(40) * n.min(10),
                 rtt: Duration::from_millis(60),
-                under_way: 20,
+                segments_in_flight: 20,
                 peer_window: Some(Bytes::new(20_000)),
                 model_based: true,
                 ..bulk()

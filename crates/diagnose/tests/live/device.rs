@@ -38,7 +38,7 @@ proptest! {
     ) {
         let memory = Bytes::new(2304) * u64::from(flight);
         let state = |n: u64| Sample {
-            under_way: flight,
+            segments_in_flight: flight,
             congestion_window: flight * 2,
             not_sent: Bytes::new(500 * unsent),
             in_device: memory,
@@ -73,7 +73,7 @@ proptest! {
     ) {
         let bytes = Bytes::new(1000) * u64::from(flight);
         let state = |_| Sample {
-            under_way: flight,
+            segments_in_flight: flight,
             congestion_window: (f64::from(flight) * room) as u32 + 1,
             not_sent: bytes.scaled(waits),
             queued: bytes.scaled(1.6 * (1.0 + waits)),
@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn an_application_limited_sender_shows_no_capacity(unsent in 0..1000u64, segments in 1..200u64) {
         let state = |_| Sample {
-            under_way: 5,
+            segments_in_flight: 5,
             not_sent: Bytes::new(unsent),
             queued: Bytes::new(9_000),
             starved: true,
@@ -124,7 +124,7 @@ proptest! {
         let state = |n: u64| Sample {
             window_limited: STEP * n,
             peer_window: Some(Bytes::new(window)),
-            under_way: 5,
+            segments_in_flight: 5,
             ..bulk()
         };
         // Samples may be in step with the reader, so in some intervals nothing moves.

@@ -21,7 +21,7 @@ fn bulk() -> Sample {
         delivered: 1250,
         congestion_window: 50,
         slow_start_threshold: u32::MAX,
-        under_way: 50,
+        segments_in_flight: 50,
         not_sent: Bytes::new(100_000),
         mss: Bytes::new(1000),
         rtt: Duration::from_millis(40),
@@ -81,7 +81,7 @@ fn class(sample: Sample) -> Class {
 fn each_sender_state_maps_to_its_class() {
     let slow = Duration::from_millis(60);
     // A sender with nothing to send has little in its buffer.
-    let little = Sample { queued: Bytes::new(20_000), under_way: 10, ..bulk() };
+    let little = Sample { queued: Bytes::new(20_000), segments_in_flight: 10, ..bulk() };
     let stops = Sample { rtt: slow, buffer_limited: SECOND, ..bulk() };
     let lost = Sample { retransmitted: 5, slow_start_threshold: 40, ..bulk() };
     let cases = [
@@ -107,18 +107,25 @@ fn each_sender_state_maps_to_its_class() {
         ),
         (Class::SenderWindow, Sample { buffer_limited: SECOND, ..bulk() }),
         // 30 of 50 segments are in flight, and the buffer is full except for the data just acknowledged.
-        (Class::SenderWindow, Sample { under_way: 30, not_sent: Bytes::new(20_000), ..bulk() }),
+        (
+            Class::SenderWindow,
+            Sample { segments_in_flight: 30, not_sent: Bytes::new(20_000), ..bulk() },
+        ),
         (Class::Pacing, Sample { pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() }),
         // As measured at 30 Mbit/s and 40 ms: with SO_MAX_PACING_RATE, and with bbr, two to eight times the data in flight waits.
         // With a small SO_SNDBUF nothing waits.
         (
             Class::Pacing,
-            Sample { under_way: 17, pacing_limit: Some(Rate::from_mbit_per_second(11)), ..bulk() },
+            Sample {
+                segments_in_flight: 17,
+                pacing_limit: Some(Rate::from_mbit_per_second(11)),
+                ..bulk()
+            },
         ),
-        (Class::Opportunity, Sample { under_way: 24, model_based: true, ..bulk() }),
+        (Class::Opportunity, Sample { segments_in_flight: 24, model_based: true, ..bulk() }),
         (
             Class::SenderWindow,
-            Sample { under_way: 17, model_based: true, not_sent: Bytes::ZERO, ..bulk() },
+            Sample { segments_in_flight: 17, model_based: true, not_sent: Bytes::ZERO, ..bulk() },
         ),
         // 60 ms is more than 40 x 1.1 + 1, and more than 40 x 1.25 + 1.
         (Class::Bandwidth, Sample { rtt: slow, ..bulk() }),
@@ -150,7 +157,7 @@ fn a_writer_with_a_third_of_its_buffer_free_is_not_blocked() {
                 busy: Duration::from_millis(100) * n,
                 acked: Bytes::new(218_750 * n),
                 delivered: 219 * n,
-                under_way: 40,
+                segments_in_flight: 40,
                 congestion_window: 180,
                 not_sent: Bytes::ZERO,
                 queued: Bytes::new(1500 * used[n as usize % 4]),
@@ -175,7 +182,11 @@ fn a_loss_before_the_first_sample_limits_until_cwnd_recovers() {
         live.handle(Sample { at: Time::ZERO + SECOND, ..old });
         live.limits().dominant()
     };
-    let of = |congestion_window| Sample { congestion_window, under_way: congestion_window, ..old };
+    let of = |congestion_window| Sample {
+        congestion_window,
+        segments_in_flight: congestion_window,
+        ..old
+    };
     assert_eq!(class(of(56)), Class::Congestion);
     assert_eq!(class(of(58)), Class::Transport);
     // Without a retransmission, slow start ended before any loss (HyStart).
@@ -304,7 +315,7 @@ fn the_verdict_names_small_writes_held_by_nagle() {
                 acked: Bytes::new(2600 * n),
                 delivered: 13 * n,
                 busy: SECOND * n,
-                under_way: 1,
+                segments_in_flight: 1,
                 not_sent,
                 queued: Bytes::new(2000),
                 ..bulk()
@@ -326,7 +337,7 @@ fn a_queue_that_drains_under_a_full_send_buffer_comes_from_bursts() {
     let judged = |low: u32| {
         let mut live = Live::default();
         for n in 0..100 {
-            let under_way = if n % 3 == 0 { low } else { 300 };
+            let segments_in_flight = if n % 3 == 0 { low } else { 300 };
             let (time, acked) = (SECOND / 10 * n, 400_000 * n);
             live.handle(Sample {
                 at: Time::ZERO + time,
@@ -335,11 +346,11 @@ fn a_queue_that_drains_under_a_full_send_buffer_comes_from_bursts() {
                 delivered: acked / 1000,
                 congestion_window: 310,
                 slow_start_threshold: 200,
-                under_way,
+                segments_in_flight,
                 not_sent: Bytes::ZERO,
                 starved: true,
                 rtt: Duration::from_millis(80),
-                queued: Bytes::new(1500) * u64::from(under_way),
+                queued: Bytes::new(1500) * u64::from(segments_in_flight),
                 send_buffer: Bytes::new(40_000),
                 ..bulk()
             });
@@ -363,7 +374,7 @@ fn paced_on_a_full_path(waiting: u64) -> Limits {
             delivered: 10 * n,
             congestion_window: 10,
             slow_start_threshold: 8,
-            under_way: 10,
+            segments_in_flight: 10,
             not_sent,
             queued: not_sent + Bytes::new(10_000),
             rtt: Duration::from_millis(60),

@@ -343,7 +343,7 @@ fn an_ended_download_counts_as_a_receiver_until_a_request_waits() {
         live.direction()
     };
     assert_eq!(still(receiver()), Side::Receiver);
-    assert_eq!(still(Sample { under_way: 1, ..receiver() }), Side::Sender);
+    assert_eq!(still(Sample { segments_in_flight: 1, ..receiver() }), Side::Sender);
 }
 
 /// A queue of 10 ms over 72 ms exceeds 72 x 0.1 + 1 ms, and two of the kernel's ticks of 4 ms. Twelve readings prove it.

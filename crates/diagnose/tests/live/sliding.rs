@@ -14,7 +14,7 @@ const GRAIN: Duration = Duration::from_millis(500);
 
 /// The behaviour of a connection during a phase.
 #[derive(Debug, Clone, Copy)]
-enum Doing {
+enum Behaviour {
     Nothing,
     FillsPeerWindow(u64),
     FillsSendBuffer,
@@ -34,29 +34,30 @@ enum Doing {
     },
 }
 
-fn doing() -> impl Strategy<Value = Doing> {
+fn doing() -> impl Strategy<Value = Behaviour> {
     prop_oneof![
-        Just(Doing::Nothing),
-        (10_000..200_000u64).prop_map(Doing::FillsPeerWindow),
-        Just(Doing::FillsSendBuffer),
-        Just(Doing::LacksData),
-        Just(Doing::KeepsPacing),
-        Just(Doing::LosesAndRepairs),
+        Just(Behaviour::Nothing),
+        (10_000..200_000u64).prop_map(Behaviour::FillsPeerWindow),
+        Just(Behaviour::FillsSendBuffer),
+        Just(Behaviour::LacksData),
+        Just(Behaviour::KeepsPacing),
+        Just(Behaviour::LosesAndRepairs),
         (40..90u64, 0..1_000_000u64)
-            .prop_map(|(rtt_ms, peer_window)| Doing::Sends { rtt_ms, peer_window }),
-        Just(Doing::ReadsLate),
-        (40..90u64, 0..30u64, 30_000..1_000_000u64)
-            .prop_map(|(rtt_ms, pause_ms, window)| Doing::Receives { rtt_ms, pause_ms, window }),
+            .prop_map(|(rtt_ms, peer_window)| Behaviour::Sends { rtt_ms, peer_window }),
+        Just(Behaviour::ReadsLate),
+        (40..90u64, 0..30u64, 30_000..1_000_000u64).prop_map(|(rtt_ms, pause_ms, window)| {
+            Behaviour::Receives { rtt_ms, pause_ms, window }
+        }),
     ]
 }
 
 /// Phases, each with the number of its samples and their distance in milliseconds.
-fn history() -> impl Strategy<Value = Vec<(Doing, usize, u64)>> {
+fn history() -> impl Strategy<Value = Vec<(Behaviour, usize, u64)>> {
     prop::collection::vec((doing(), 1..30usize, 100..1500u64), 1..8)
 }
 
 /// The sample `ms` after `last`, with its counters.
-fn next(last: &Sample, doing: Doing, ms: u64) -> Sample {
+fn next(last: &Sample, doing: Behaviour, ms: u64) -> Sample {
     let time = Duration::from_millis(ms);
     let step = Sample {
         at: last.at + time,
@@ -79,33 +80,38 @@ fn next(last: &Sample, doing: Doing, ms: u64) -> Sample {
     };
     let got = |bytes: u64| Sample { received: last.received + Bytes::new(bytes), ..step };
     match doing {
-        Doing::Nothing => step,
-        Doing::FillsPeerWindow(window) => Sample {
+        Behaviour::Nothing => step,
+        Behaviour::FillsPeerWindow(window) => Sample {
             window_limited: last.window_limited + time,
             peer_window: Some(Bytes::new(window)),
             // A window every 40 ms.
             ..sent(window * ms / 40)
         },
-        Doing::FillsSendBuffer => {
-            Sample { buffer_limited: last.buffer_limited + time, under_way: 30, ..sent(750 * ms) }
-        }
-        Doing::LacksData => {
-            Sample { not_sent: Bytes::ZERO, queued: Bytes::new(1000), under_way: 1, ..sent(ms) }
-        }
-        Doing::KeepsPacing => {
+        Behaviour::FillsSendBuffer => Sample {
+            buffer_limited: last.buffer_limited + time,
+            segments_in_flight: 30,
+            ..sent(750 * ms)
+        },
+        Behaviour::LacksData => Sample {
+            not_sent: Bytes::ZERO,
+            queued: Bytes::new(1000),
+            segments_in_flight: 1,
+            ..sent(ms)
+        },
+        Behaviour::KeepsPacing => {
             let pacing_limit = Some(Rate::from_mbit_per_second(8));
-            Sample { pacing_limit, under_way: 17, ..sent(1000 * ms) }
+            Sample { pacing_limit, segments_in_flight: 17, ..sent(1000 * ms) }
         }
-        Doing::LosesAndRepairs => {
+        Behaviour::LosesAndRepairs => {
             Sample { retransmitted: last.retransmitted + 3, ..sent(300 * ms) }
         }
-        Doing::Sends { rtt_ms, peer_window } => Sample {
+        Behaviour::Sends { rtt_ms, peer_window } => Sample {
             rtt: Duration::from_millis(rtt_ms),
             peer_window: Some(Bytes::new(peer_window)),
             ..sent(1250 * ms)
         },
-        Doing::ReadsLate => Sample { unread: Bytes::new(2_000_000), ..got(500 * ms) },
-        Doing::Receives { rtt_ms, pause_ms, window } => Sample {
+        Behaviour::ReadsLate => Sample { unread: Bytes::new(2_000_000), ..got(500 * ms) },
+        Behaviour::Receives { rtt_ms, pause_ms, window } => Sample {
             receiver_rtt: Duration::from_millis(rtt_ms),
             last_arrival: Some(Duration::from_millis(pause_ms)),
             window: Some(Bytes::new(window)),
@@ -130,7 +136,7 @@ fn opened() -> Sample {
     }
 }
 
-fn samples(history: &[(Doing, usize, u64)]) -> Vec<Sample> {
+fn samples(history: &[(Behaviour, usize, u64)]) -> Vec<Sample> {
     let mut all = vec![opened()];
     for (doing, count, ms) in history {
         for _ in 0..*count {
@@ -169,9 +175,9 @@ proptest! {
     fn the_sliding_window_neither_loses_nor_double_counts_time(history in history()) {
         let mut window = sliding();
         let samples = samples(&history);
-        let begun = samples[0].at;
-        let mut before = begun;
-        let (mut last, mut moved_at, mut anew) = ((Bytes::ZERO, Bytes::ZERO), begun, false);
+        let start = samples[0].at;
+        let mut before = start;
+        let (mut last, mut moved_at, mut restarted) = ((Bytes::ZERO, Bytes::ZERO), start, false);
         for sample in samples {
             window.handle(sample);
             let interval = sample.at.since(before);
@@ -183,10 +189,10 @@ proptest! {
             if moved != last {
                 (last, moved_at) = (moved, sample.at);
             }
-            let rested = sample.at.since(moved_at) > OBSERVATION;
-            let followed = sample.at.since(begun);
-            let least = if rested || anew { interval } else { followed.min(OBSERVATION - GRAIN / 2) };
-            anew = rested || (anew && period.evidence.lasted < OBSERVATION - GRAIN / 2);
+            let was_idle = sample.at.since(moved_at) > OBSERVATION;
+            let followed = sample.at.since(start);
+            let least = if was_idle || restarted { interval } else { followed.min(OBSERVATION - GRAIN / 2) };
+            restarted = was_idle || (restarted && period.evidence.lasted < OBSERVATION - GRAIN / 2);
             prop_assert!(period.evidence.lasted >= least, "{:?} is less than {least}", period.evidence.lasted);
             // Marks may be a grain plus a sample interval apart.
             let most = OBSERVATION + GRAIN / 2 + Duration::from_millis(1500);
@@ -197,7 +203,7 @@ proptest! {
     /// A limit that has ended disappears once the window has passed it, whatever came before.
     #[test]
     fn a_finished_phase_leaves_the_window(before in history(), last in doing(), ms in 100..1000u64) {
-        let shares = |history: &[(Doing, usize, u64)]| {
+        let shares = |history: &[(Behaviour, usize, u64)]| {
             let mut window = sliding();
             samples(history).into_iter().for_each(|sample| window.handle(sample));
             window.period()
@@ -206,15 +212,15 @@ proptest! {
         let enough = (60_000 / ms) as usize;
         let both = shares(&[&before[..], &[(last, enough, ms)]].concat());
         let own: &[Class] = match last {
-            Doing::Nothing => &[Class::Idle],
-            Doing::LacksData => &[Class::Application],
-            Doing::FillsPeerWindow(_) => &[Class::ReceiverWindow, Class::ReceiverApplication],
-            Doing::FillsSendBuffer => &[Class::SenderWindow, Class::Bandwidth],
-            Doing::KeepsPacing => &[Class::Pacing],
-            Doing::ReadsLate => &[Class::ReceiverApplication],
-            Doing::LosesAndRepairs => &[Class::Congestion, Class::Bandwidth],
-            Doing::Sends { .. } => return Ok(()),
-            Doing::Receives { .. } => return Ok(()),
+            Behaviour::Nothing => &[Class::Idle],
+            Behaviour::LacksData => &[Class::Application],
+            Behaviour::FillsPeerWindow(_) => &[Class::ReceiverWindow, Class::ReceiverApplication],
+            Behaviour::FillsSendBuffer => &[Class::SenderWindow, Class::Bandwidth],
+            Behaviour::KeepsPacing => &[Class::Pacing],
+            Behaviour::ReadsLate => &[Class::ReceiverApplication],
+            Behaviour::LosesAndRepairs => &[Class::Congestion, Class::Bandwidth],
+            Behaviour::Sends { .. } => return Ok(()),
+            Behaviour::Receives { .. } => return Ok(()),
         };
         let time: Duration = Duration::from_nanos(own.iter().map(|c| both.limits.time(*c).as_nanos()).sum());
         prop_assert_eq!(time, both.limits.total(), "{:?}", both.limits);
@@ -226,10 +232,10 @@ proptest! {
         let mut window = sliding();
         samples(&before).into_iter().for_each(|sample| window.handle(sample));
         let mut last = *window.live().last().unwrap();
-        let begun = last.at;
+        let start = last.at;
         // Marks may be a grain plus a sample interval apart.
-        while last.at.since(begun) < OBSERVATION + GRAIN / 2 + Duration::from_millis(3000) {
-            last = next(&last, Doing::Nothing, ms);
+        while last.at.since(start) < OBSERVATION + GRAIN / 2 + Duration::from_millis(3000) {
+            last = next(&last, Behaviour::Nothing, ms);
             window.handle(last);
         }
         prop_assert!(window.period().is_idle(), "{:?}", window.period());
@@ -241,7 +247,8 @@ proptest! {
 #[test]
 fn the_verdict_changes_when_another_limit_has_most_of_the_window() {
     let mut window = sliding();
-    let history = [(Doing::FillsPeerWindow(1_000_000), 12, 1000), (Doing::LacksData, 12, 1000)];
+    let history =
+        [(Behaviour::FillsPeerWindow(1_000_000), 12, 1000), (Behaviour::LacksData, 12, 1000)];
     let classes: Vec<Class> = samples(&history)
         .into_iter()
         .map(|sample| {
@@ -258,7 +265,8 @@ fn the_verdict_changes_when_another_limit_has_most_of_the_window() {
 fn an_interval_longer_than_the_window_is_judged_whole() {
     let mut window = sliding();
     let minute = 60_000;
-    let history = [(Doing::LacksData, 3, minute), (Doing::FillsPeerWindow(1_000_000), 1, minute)];
+    let history =
+        [(Behaviour::LacksData, 3, minute), (Behaviour::FillsPeerWindow(1_000_000), 1, minute)];
     samples(&history).into_iter().for_each(|sample| window.handle(sample));
     let period = window.period();
     assert_eq!(period.evidence.lasted, Duration::from_secs(60));
@@ -269,7 +277,8 @@ fn an_interval_longer_than_the_window_is_judged_whole() {
 #[test]
 fn data_after_a_long_idle_time_is_judged_alone() {
     let mut window = sliding();
-    let history = [(Doing::Nothing, 60, 1000), (Doing::FillsPeerWindow(1_000_000), 2, 1000)];
+    let history =
+        [(Behaviour::Nothing, 60, 1000), (Behaviour::FillsPeerWindow(1_000_000), 2, 1000)];
     samples(&history).into_iter().for_each(|sample| window.handle(sample));
     let period = window.period();
     assert_eq!(period.named().class, Class::ReceiverWindow, "{:?}", period.limits);

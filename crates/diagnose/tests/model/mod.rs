@@ -89,7 +89,7 @@ impl Model {
             packets.push(self.sent(now + up, 0, 0, syn, offer));
             let at = now + 2 * self.delay - up;
             let answer = Flags { ack: true, ..syn };
-            packets.push(self.heard(at, 0, 1, answer, self.window.min(65_535), offer));
+            packets.push(self.received(at, 0, 1, answer, self.window.min(65_535), offer));
             now += 2 * self.delay;
             packets.push(self.sent(now + up, 1, 0, ack(), Options::default()));
         }
@@ -111,12 +111,12 @@ impl Model {
                     self.closes.is_some_and(|every| round % every == 0) && n == segments - 1;
                 let window = if closed { 0 } else { self.window >> 4 };
                 let back = bottleneck + self.delay - up;
-                packets.push(self.heard(back, 1, next, ack(), window, self.clock(bottleneck)));
+                packets.push(self.received(back, 1, next, ack(), window, self.clock(bottleneck)));
                 last = bottleneck + self.delay;
                 if closed {
                     let opens = self.clock(bottleneck + 50_000);
                     let window = self.window >> 4;
-                    packets.push(self.heard(back + 50_000, 1, next, ack(), window, opens));
+                    packets.push(self.received(back + 50_000, 1, next, ack(), window, opens));
                     last += 50_000;
                 }
             }
@@ -151,7 +151,7 @@ impl Model {
         }
     }
 
-    pub fn heard(
+    pub fn received(
         &self,
         at: u64,
         seq: u32,

@@ -56,13 +56,13 @@ pub struct DirectionCertificate {
     pub lost_by_machine: MachineLosses,
     /// The bottleneck's configured rate.
     #[serde(rename = "asked_bps", serialize_with = "bits_per_second")]
-    pub asked: Rate,
+    pub configured: Rate,
     /// The rate of releases while the bottleneck was backlogged; `None` if that was less than half a second.
     #[serde(rename = "achieved_bps", serialize_with = "maybe_bits_per_second")]
     pub achieved: Option<Rate>,
-    /// The configured rate during that time, on average. A trace or a change makes it differ from `asked`.
+    /// The configured rate during that time, on average. A trace or a change makes it differ from `configured`.
     #[serde(rename = "due_bps", serialize_with = "maybe_bits_per_second")]
-    pub due: Option<Rate>,
+    pub configured_mean: Option<Rate>,
     /// Time in which the bottleneck was backlogged.
     #[serde(rename = "backlogged_s", serialize_with = "seconds")]
     pub backlogged: Duration,
@@ -181,10 +181,10 @@ impl DirectionCertificate {
                 release: counters.send_failures,
                 oversized: counters.oversized,
             },
-            asked: spec.rate,
+            configured: spec.rate,
             achieved: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
                 .then(|| counters.backlogged_bytes / counters.backlogged_time),
-            due: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
+            configured_mean: (counters.backlogged_due >= MIN_BACKLOGGED_TIME)
                 .then(|| counters.backlogged_bytes / counters.backlogged_due),
             backlogged: counters.backlogged_time,
             buffer: spec.buffer,

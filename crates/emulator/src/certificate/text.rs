@@ -31,9 +31,11 @@ impl fmt::Display for Certificate {
         let mut row = |name: &str, show: &dyn Fn(&DirectionCertificate) -> String| {
             writeln!(f, "  {name:24}{:>22}{:>22}", show(up), show(down))
         };
-        row("rate requested", &|d| match d.due {
-            Some(due) if is_another(due, d.asked) => format!("{due}, mean"),
-            _ => d.asked.to_string(),
+        row("rate requested", &|d| match d.configured_mean {
+            Some(configured_mean) if differs(configured_mean, d.configured) => {
+                format!("{configured_mean}, mean")
+            }
+            _ => d.configured.to_string(),
         })?;
         row("  achieved when backlogged", &|d| match d.achieved {
             Some(rate) => rate.to_string(),
@@ -62,8 +64,8 @@ impl fmt::Display for Certificate {
 }
 
 /// Whether two rates differ by more than the rounding to whole packets.
-fn is_another(due: Rate, asked: Rate) -> bool {
-    (due.as_f64() / asked.as_f64() - 1.0).abs() > 1e-3
+fn differs(configured_mean: Rate, configured: Rate) -> bool {
+    (configured_mean.as_f64() / configured.as_f64() - 1.0).abs() > 1e-3
 }
 
 fn histogram(

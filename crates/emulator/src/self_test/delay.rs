@@ -73,7 +73,7 @@ fn send(near: &Side, far: &Side) -> Result<()> {
 }
 
 fn evaluate(path: &PathSpec, arrivals: &mut PacketPort) -> DelayError {
-    let asked = PROBE_SIZE / path.up.rate + path.up.delay;
+    let expected = PROBE_SIZE / path.up.rate + path.up.delay;
     let (mut errors, mut early) = (Lateness::default(), 0);
     let mut next = true;
     while next {
@@ -83,8 +83,8 @@ fn evaluate(path: &PathSpec, arrivals: &mut PacketPort) -> DelayError {
             };
             let sent = Time::from_nanos(u64::from_be_bytes(*stamp));
             let took = frame.arrived.since(sent);
-            early += u64::from(took < asked);
-            errors.record(took.saturating_sub(asked));
+            early += u64::from(took < expected);
+            errors.record(took.saturating_sub(expected));
         });
     }
     DelayError {

@@ -27,15 +27,15 @@ pub(super) fn carry(path: &PathSpec, span: Duration) -> Result<Certificate> {
     let emulation = Emulation::start(path)?;
     let (near, far) = (emulation.near(), emulation.far());
     let (near_end, far_end) = (end(near, far)?, end(far, near)?);
-    let over = AtomicBool::new(false);
+    let finished = AtomicBool::new(false);
     let packets = path.up.rate.scaled(LOAD_FACTOR).as_f64() / (8.0 * path.mtu.as_f64());
     // TCP acknowledges every second packet (RFC 9293, section 3.8.6.3).
-    let back = Rate::from_f64(packets / 2.0 * 8.0 * ACKNOWLEDGEMENT.as_f64());
+    let ack_rate = Rate::from_f64(packets / 2.0 * 8.0 * ACKNOWLEDGEMENT.as_f64());
     thread::scope(|scope| {
-        scope.spawn(|| send(&near_end, path.up.rate.scaled(LOAD_FACTOR), path.mtu, &over));
-        scope.spawn(|| send(&far_end, back, ACKNOWLEDGEMENT, &over));
+        scope.spawn(|| send(&near_end, path.up.rate.scaled(LOAD_FACTOR), path.mtu, &finished));
+        scope.spawn(|| send(&far_end, ack_rate, ACKNOWLEDGEMENT, &finished));
         clock::sleep_until(clock::now() + span);
-        over.store(true, Ordering::Relaxed);
+        finished.store(true, Ordering::Relaxed);
     });
     emulation.finish()
 }
@@ -53,16 +53,16 @@ fn end(side: &Side, other: &Side) -> Result<Datagrams> {
     side.run(open).and_then(|opened| opened).doing("open a UDP socket")
 }
 
-/// Sends packets of `size` at `rate` until `over`.
-fn send(socket: &Datagrams, rate: Rate, size: Bytes, over: &AtomicBool) {
+/// Sends packets of `size` at `rate` until `finished`.
+fn send(socket: &Datagrams, rate: Rate, size: Bytes, finished: &AtomicBool) {
     let payload = size.saturating_sub(UDP_IP_HEADERS);
     // One system call for many packets; otherwise the generator would limit the rate.
     let mut at_once = if socket.cut_into(payload).is_ok() { MAX_SEGMENTS } else { 1 };
     let started = clock::now();
     let (mut sent, mut next) = (Bytes::ZERO, started);
-    while !over.load(Ordering::Relaxed) {
+    while !finished.load(Ordering::Relaxed) {
         let due = rate * clock::now().since(started);
-        while sent < due && !over.load(Ordering::Relaxed) {
+        while sent < due && !finished.load(Ordering::Relaxed) {
             let packets = (due - sent).get().div_ceil(size.get()).min(at_once);
             // The certificate will show that a rejected datagram is missing, so just continue.
             if socket.send(payload * packets).is_err() && at_once > 1 {

@@ -71,10 +71,10 @@ fn transfer(emulation: &Emulation, amount: usize) {
 /// Asserts that nothing failed, except possibly the timing on a busy machine.
 fn assert_sane(certificate: &Certificate) {
     for direction in [&certificate.up, &certificate.down] {
-        let gone = direction.dropped_by_buffer
+        let losses = direction.dropped_by_buffer
             + direction.dropped_at_random
             + direction.dropped_by_policer;
-        let accounted = direction.packets_out + gone + direction.packets_held;
+        let accounted = direction.packets_out + losses + direction.packets_held;
         assert_eq!(direction.packets_in, accounted, "{certificate}");
         assert_eq!(direction.lost_by_machine.total(), 0, "{certificate}");
         let released: u64 = direction.lateness.buckets.iter().map(|b| b.packets).sum();
@@ -443,21 +443,21 @@ pub fn too_many_host_pairs_are_refused() {
 
 pub fn commands_run_on_their_side() {
     let emulation = emulate("rate=100Mbit/s rtt=2ms buffer=1MB");
-    let mut said = Vec::new();
+    let mut outputs = Vec::new();
     for side in [emulation.near(), emulation.far()] {
         let mut command = Command::new("sh");
         command.args(["-c", "cat /proc/net/fib_trie; echo $SWEETSPOT_NEAR $SWEETSPOT_FAR"]);
         let child = side.spawn(command.stdout(Stdio::piped())).unwrap();
-        said.push(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
+        outputs.push(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
     }
-    let local = |said: &str, address: Ipv4Addr| {
+    let local = |outputs: &str, address: Ipv4Addr| {
         let address = format!("|-- {address}\n");
-        said.split(&address).skip(1).any(|rest| rest.trim_start().starts_with("/32 host LOCAL"))
+        outputs.split(&address).skip(1).any(|rest| rest.trim_start().starts_with("/32 host LOCAL"))
     };
     let (near, far) = (emulation.near().address(), emulation.far().address());
-    assert!(local(&said[0], near) && !local(&said[0], far), "{}", said[0]);
-    assert!(local(&said[1], far) && !local(&said[1], near), "{}", said[1]);
-    assert!(said.iter().all(|s| s.trim_end().ends_with(&format!("{near} {far}"))));
+    assert!(local(&outputs[0], near) && !local(&outputs[0], far), "{}", outputs[0]);
+    assert!(local(&outputs[1], far) && !local(&outputs[1], near), "{}", outputs[1]);
+    assert!(outputs.iter().all(|s| s.trim_end().ends_with(&format!("{near} {far}"))));
 }
 
 pub fn hosts_receive_on_other_processors_than_the_one_that_carries() {

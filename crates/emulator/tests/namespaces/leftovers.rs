@@ -42,15 +42,15 @@ pub fn processes_and_namespaces_are_gone() {
 
     let namespaces = fs::read_to_string(&note).unwrap();
     fs::remove_file(&note).unwrap();
-    let gone: Vec<_> = namespaces.lines().collect();
-    assert_eq!(gone.len(), 3);
+    let removed: Vec<_> = namespaces.lines().collect();
+    assert_eq!(removed.len(), 3);
     for process in fs::read_dir("/proc").unwrap().flatten() {
         let name = process.file_name().into_string().unwrap();
         let words = fs::read(process.path().join("cmdline")).unwrap_or_default();
         let words = String::from_utf8_lossy(&words).into_owned();
         assert!(!words.contains(&nap), "{name} is left: {words}");
         let namespace = network_namespace(&name);
-        assert!(!namespace.is_some_and(|n| gone.contains(&n.as_str())), "{name} is left inside");
+        assert!(!namespace.is_some_and(|n| removed.contains(&n.as_str())), "{name} is left inside");
     }
 }
 

@@ -69,7 +69,7 @@ const OUTSIDE: &[Law] = &[
 
 fn main() -> ExitCode {
     // As in libtest: a filter for names; flags are for libtest and ignored here.
-    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let name_filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolate(|| 0) {
         Err(error @ IsolationError::NoPermission { .. }) => {
             sweetspot_testing::skipped(format!("all laws of the emulator: {error}"));
@@ -82,14 +82,14 @@ fn main() -> ExitCode {
         println!("test {name} ... {}", if held { "ok" } else { "FAILED" });
         failed += usize::from(!held);
     };
-    for (name, law) in INSIDE.iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, law) in INSIDE.iter().filter(|(name, _)| name.contains(&name_filter)) {
         let code = isolate(|| {
             law();
             0
         });
         report(name, code.unwrap() == 0);
     }
-    for (name, law) in OUTSIDE.iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, law) in OUTSIDE.iter().filter(|(name, _)| name.contains(&name_filter)) {
         report(name, std::panic::catch_unwind(law).is_ok());
     }
     println!("test result: {failed} failed");

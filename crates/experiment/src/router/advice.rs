@@ -13,7 +13,7 @@ use crate::StudyError;
 const TAIL: f64 = 1.5;
 /// Ratio of the users to those that would just fill the link, so that it is busy even when they lose
 /// packets.
-const CROWD: f64 = 1.5;
+const OVERLOAD_RATIO: f64 = 1.5;
 /// The paper's number of servers.
 const INPUTS: u64 = 20;
 
@@ -92,7 +92,7 @@ fn link(advice: &RouterAdvice) -> Result<SimulatedLink, StudyError> {
     // Flows too short to fill the link cannot offer more than this.
     let load = q.load.unwrap_or(1.0).min(advice.offered);
     let users = match q.flows {
-        None => link.users_for(CROWD)?,
+        None => link.users_for(OVERLOAD_RATIO)?,
         Some(flows) => flows + thinking(&link, load),
     };
     let needed = libm::ceil(2.0 * link.gamma()) as u64;

@@ -86,8 +86,8 @@ pub fn run_all(runner: &Runner<'_>, scenarios: &[Scenario]) -> Result<Vec<Run>, 
     let done = std::sync::atomic::AtomicUsize::new(0);
     let finished = runner.workers.map(scenarios, |scenario| {
         let run = kept_or_run(runner, scenario);
-        let over = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        (runner.watch)(over, scenarios.len());
+        let completed = 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        (runner.watch)(completed, scenarios.len());
         run
     });
     finished.into_iter().collect()

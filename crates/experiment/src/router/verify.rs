@@ -67,10 +67,10 @@ const WARMUP_TRANSFERS: f64 = 3.0;
 const SHORTEST: u64 = 10;
 const SHORTEST_ROUND_TRIPS: f64 = 100.0;
 /// Buffers closer than this, in doublings, are nearly the same.
-const NEAR: f64 = 0.3;
+const MAX_DOUBLINGS: f64 = 0.3;
 /// Minimum BDP for a choice of buffers, packets, and minimum number of flows for an average.
 const SMALLEST_BDP: f64 = 8.0;
-const FEWEST: f64 = 8.0;
+const MIN_FLOWS: f64 = 8.0;
 /// Numbers of users to try for a target; the last one's result is within a percent or two of it.
 const PILOTS: usize = 4;
 /// A relative change of the number of users below this hardly changes the result.
@@ -148,10 +148,10 @@ pub(super) fn plan(
     let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
     let rule = in_small(finished.bdp(), 1.0);
     // A buffer of the ladder close to one of these would add nothing.
-    let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= NEAR;
-    let wanted: Vec<u64> = [own, rule].into_iter().chain(device).collect();
-    buffers.retain(|buffer| !wanted.iter().any(|other| near(*buffer, *other)));
-    buffers.extend(wanted);
+    let near = |a: u64, b: u64| libm::log2(a as f64 / b as f64).abs() <= MAX_DOUBLINGS;
+    let required: Vec<u64> = [own, rule].into_iter().chain(device).collect();
+    buffers.retain(|buffer| !required.iter().any(|other| near(*buffer, *other)));
+    buffers.extend(required);
     buffers.sort_unstable();
     buffers.dedup();
     let index = |of: u64| buffers.partition_point(|buffer| *buffer < of);
@@ -224,11 +224,11 @@ fn active(users: u64, finished_per_second: f64, accounted: f64) -> f64 {
     (users as f64 - thinking).max(accounted).max(1.0)
 }
 
-/// The number of users that reaches `wanted`, by the method of false position, beginning with `first`. `reached` measures the
+/// The number of users that reaches `required`, by the method of false position, beginning with `first`. `reached` measures the
 /// result of a number of users; zero users reach zero. `end` is a sufficient number and its result; without it, results are
 /// assumed to grow at least in proportion to the users.
 fn users_at(
-    wanted: f64,
+    required: f64,
     first: u64,
     end: Option<(f64, f64)>,
     reached: impl Fn(u64) -> Result<f64, StudyError>,
@@ -237,16 +237,16 @@ fn users_at(
     let mut users = first.max(1).min(end.map_or(u64::MAX, |(most, _)| most as u64));
     for _ in 0..PILOTS {
         let tried = (users as f64, reached(users)?);
-        match tried.1 < wanted {
+        match tried.1 < required {
             true => below = tried,
             false => above = Some(tried),
         }
         let next = match above {
             Some(above) => {
-                let way = (wanted - below.1) / (above.1 - below.1);
-                below.0 + way * (above.0 - below.0)
+                let fraction = (required - below.1) / (above.1 - below.1);
+                below.0 + fraction * (above.0 - below.0)
             }
-            None => below.0 * wanted / below.1,
+            None => below.0 * required / below.1,
         };
         let next = libm::round(next).max(1.0) as u64;
         let step = next.abs_diff(users) as f64 / next as f64;
@@ -262,8 +262,8 @@ fn users_at(
 fn suffices(bdp: f64, flows: f64, scale: f64) -> Result<(), StudyError> {
     // A share of a link may have 1.0 flows, in the plural.
     let is_one = flows == 1.0 && scale >= 1.0;
-    let (given, what, needed) = if flows < FEWEST {
-        (flows, if is_one { "flow" } else { "flows" }, FEWEST)
+    let (given, what, needed) = if flows < MIN_FLOWS {
+        (flows, if is_one { "flow" } else { "flows" }, MIN_FLOWS)
     } else if bdp < SMALLEST_BDP {
         (bdp, "packets in rate x RTT", SMALLEST_BDP)
     } else {

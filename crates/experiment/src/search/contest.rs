@@ -21,21 +21,21 @@ pub fn choose<E: Engine + Sync + ?Sized>(
     let race = |(_, mft): &(&Scenario, &Mft)| Race::new(mft.entrants(CANDIDATES), RACE_SEEDS);
     let mut races: Vec<Race> = found.iter().map(race).collect();
     loop {
-        let wanted = |(job, race): (usize, &mut Race)| {
+        let requested = |(job, race): (usize, &mut Race)| {
             race.poll_runs().into_iter().map(move |(window, seed)| (job, window, seed as u64))
         };
-        let wanted: Vec<(usize, u64, u64)> =
-            races.iter_mut().enumerate().flat_map(wanted).collect();
-        if wanted.is_empty() {
+        let requested: Vec<(usize, u64, u64)> =
+            races.iter_mut().enumerate().flat_map(requested).collect();
+        if requested.is_empty() {
             return Ok(races);
         }
         let run = |(job, window, seed): &(usize, u64, u64)| {
             let sized = with_window(found[*job].0, *window);
             Scenario { seed: sized.seed + seed, ..sized }
         };
-        let runs: Vec<Scenario> = wanted.iter().map(run).collect();
+        let runs: Vec<Scenario> = requested.iter().map(run).collect();
         let outcomes = run_all(engine, &runs, workers)?;
-        for ((job, window, _), outcome) in wanted.iter().zip(&outcomes) {
+        for ((job, window, _), outcome) in requested.iter().zip(&outcomes) {
             races[*job].handle_rate(*window, goodput(outcome));
         }
     }

@@ -94,17 +94,17 @@ pub fn find_mfts<E: Engine + Sync + ?Sized>(
     let mut searches: Vec<Search> = jobs.iter().map(|(_, bounds)| Search::new(*bounds)).collect();
     let mut runs_by_window: Vec<RunsByWindow> = vec![BTreeMap::new(); jobs.len()];
     loop {
-        let mut wanted: Vec<(usize, u64)> = Vec::new();
+        let mut requested: Vec<(usize, u64)> = Vec::new();
         for (i, search) in searches.iter_mut().enumerate() {
-            wanted.extend(search.poll_windows().unwrap_or_default().iter().map(|w| (i, *w)));
+            requested.extend(search.poll_windows().unwrap_or_default().iter().map(|w| (i, *w)));
         }
-        if wanted.is_empty() {
+        if requested.is_empty() {
             break;
         }
         let seeded = |(job, window): &(usize, u64)| seeded(&jobs[*job].0, *window, seeds);
-        let runs: Vec<Scenario> = wanted.iter().flat_map(seeded).collect();
+        let runs: Vec<Scenario> = requested.iter().flat_map(seeded).collect();
         let outcomes = run_all(engine, &runs, workers)?;
-        for ((job, window), outcomes) in wanted.iter().zip(outcomes.chunks(seeds as usize)) {
+        for ((job, window), outcomes) in requested.iter().zip(outcomes.chunks(seeds as usize)) {
             searches[*job].handle_trial(trial(*window, outcomes));
             let rates = outcomes.iter().map(goodput).collect();
             runs_by_window[*job].insert(*window, (rates, mean_rtt(outcomes)));

@@ -65,7 +65,7 @@ impl Search {
     /// The next windows to try, none of them tried before; `None`: the search is over.
     pub fn poll_windows(&mut self) -> Option<Vec<u64>> {
         loop {
-            let mut wanted = match &mut self.stage {
+            let mut requested = match &mut self.stage {
                 SearchStage::Ladder => ladder(self.bounds),
                 SearchStage::Narrowing(brackets) => {
                     narrow(brackets, &self.trials, self.bounds.tolerance)
@@ -76,11 +76,11 @@ impl Search {
                     self.neighbours()
                 }
             };
-            wanted.retain(|window| !self.trials.contains_key(window));
-            wanted.sort_unstable();
-            wanted.dedup();
-            if !wanted.is_empty() {
-                return Some(wanted);
+            requested.retain(|window| !self.trials.contains_key(window));
+            requested.sort_unstable();
+            requested.dedup();
+            if !requested.is_empty() {
+                return Some(requested);
             }
             self.stage = match self.stage {
                 SearchStage::Ladder => SearchStage::Narrowing(self.brackets()),
@@ -157,18 +157,18 @@ fn narrow(
     trials: &BTreeMap<u64, WindowTrial>,
     tolerance: f64,
 ) -> Vec<u64> {
-    let mut wanted = Vec::new();
+    let mut requested = Vec::new();
     for bracket in brackets {
         while let Some(window) = bracket.next(tolerance) {
             let Some(trial) = trials.get(&window) else {
-                wanted.push(window);
+                requested.push(window);
                 break;
             };
             let known = trials.get(&bracket.known()).unwrap_or(trial);
             *bracket = bracket.narrowed(trial, known, tolerance);
         }
     }
-    wanted
+    requested
 }
 
 #[cfg(test)]

@@ -40,7 +40,11 @@ fn server() -> u16 {
 }
 
 /// The result of `wanted` within a minute, renewing the lease in the meantime.
-fn soon<T>(inside: &mut Inside, what: &str, mut wanted: impl FnMut(&mut Inside) -> Option<T>) -> T {
+fn eventually<T>(
+    inside: &mut Inside,
+    what: &str,
+    mut wanted: impl FnMut(&mut Inside) -> Option<T>,
+) -> T {
     let patience = clock::now() + Duration::from_secs(60);
     loop {
         inside.connections.renew(clock::now()).unwrap();
@@ -54,7 +58,7 @@ fn soon<T>(inside: &mut Inside, what: &str, mut wanted: impl FnMut(&mut Inside) 
 
 /// The next record that `wanted` accepts.
 fn record(inside: &mut Inside, what: &str, wanted: impl Fn(&Record) -> bool) -> Record {
-    soon(inside, what, |inside| {
+    eventually(inside, what, |inside| {
         std::iter::from_fn(|| inside.connections.poll_record()).find(&wanted)
     })
 }
@@ -99,7 +103,7 @@ fn an_existing_clamp_is_never_loosened_and_is_restored_exactly() {
         client.args(["-c", CLIENT, &server().to_string(), &own.to_string()]);
         let mut inside = Inside::run(on, client.stderr(Stdio::null()));
         let pid = inside.process.id();
-        let socket = soon(&mut inside, "the client's clamp", |_| {
+        let socket = eventually(&mut inside, "the client's clamp", |_| {
             let socket = connection(pid)?;
             let is_there = match own {
                 0 => received(&socket) > Bytes::new(200_000),

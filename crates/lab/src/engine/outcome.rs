@@ -97,9 +97,9 @@ pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> Cro
         kind: load.kind.name().to_owned(),
         goodput_bps: (totals.delivered / measured).as_f64(),
         forward_goodput_bps: Some(
-            (totals.delivered.saturating_sub(totals.delivered_backward) / measured).as_f64(),
+            (totals.delivered.saturating_sub(totals.delivered_reverse) / measured).as_f64(),
         ),
-        reverse_goodput_bps: Some((totals.delivered_backward / measured).as_f64()),
+        reverse_goodput_bps: Some((totals.delivered_reverse / measured).as_f64()),
         loss_rate: ratio(lost, totals.sent),
         retransmitted_packets: totals.retransmitted,
         timeouts: totals.timeouts,
@@ -108,8 +108,8 @@ pub(super) fn cross(load: &Load, totals: &LoadTotals, measured: Duration) -> Cro
     }
 }
 
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+fn ratio(part: u64, total: u64) -> f64 {
+    if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }
 
 #[cfg(test)]

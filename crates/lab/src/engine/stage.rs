@@ -122,9 +122,9 @@ fn recorded(
             let counted = joined(node)?.doing("run cross traffic")?;
             for ((sum, more), load) in totals.iter_mut().zip(counted).zip(&plan.loads) {
                 // A datagram is counted at its receiver, a segment at its sender.
-                let backward = (side == 1) != load.is_udp();
-                let delivered_backward = if backward { more.delivered } else { Bytes::ZERO };
-                *sum += LoadTotals { delivered_backward, ..more };
+                let is_reverse = (side == 1) != load.is_udp();
+                let delivered_reverse = if is_reverse { more.delivered } else { Bytes::ZERO };
+                *sum += LoadTotals { delivered_reverse, ..more };
             }
         }
         let traces = senders.into_iter().map(|sender| joined(sender)?);

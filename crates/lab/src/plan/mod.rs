@@ -146,16 +146,18 @@ impl LabPlan {
     }
 
     /// The longest time that a packet is in flight: every buffer full, and the most distant pair of hosts.
-    pub fn longest_stay(&self) -> Duration {
+    pub fn max_transit_time(&self) -> Duration {
         let mtu = self.narrow.mtu;
         let each = |hop: &PathSpec| {
-            [hop.up, hop.down].map(|way| {
-                let varies = way.jitter + way.reorder_by + way.aggregation;
-                way.delay + way.buffer.in_bytes(mtu) / way.lasting_rate() + varies
+            [hop.up, hop.down].map(|direction| {
+                let varies = direction.jitter + direction.reorder_by + direction.aggregation;
+                direction.delay + direction.buffer.in_bytes(mtu) / direction.lasting_rate() + varies
             })
         };
-        let ways = self.chain.hops.iter().map(each);
-        let sum = ways.fold([Duration::ZERO; 2], |sum, way| [sum[0] + way[0], sum[1] + way[1]]);
+        let directions = self.chain.hops.iter().map(each);
+        let sum = directions.fold([Duration::ZERO; 2], |sum, direction| {
+            [sum[0] + direction[0], sum[1] + direction[1]]
+        });
         let extra = self.host_pairs.iter().map(|pair| pair.extra_delay).max();
         sum[0].max(sum[1]) + extra.unwrap_or(Duration::ZERO) + WAKE_UPS
     }

@@ -140,18 +140,18 @@ impl<'a> TrafficNode<'a> {
         let end = zero + self.plan.end;
         let mut woke = clock::now();
         while woke < end {
-            self.do_what_is_due(woke)?;
+            self.run_due_tasks(woke)?;
             let next = self.tasks.peek().map_or(end, |Reverse((due, _))| (*due).min(end));
             wait_readable(&[self.epoll.as_fd()], next)?;
             clock::sleep_until((woke + COALESCED).min(end));
             woke = clock::now();
-            self.work_off_news()?;
+            self.handle_events()?;
         }
-        let late = end + self.plan.longest_stay();
+        let late = end + self.plan.max_transit_time();
         self.settle(late)
     }
 
-    fn do_what_is_due(&mut self, now: Time) -> io::Result<()> {
+    fn run_due_tasks(&mut self, now: Time) -> io::Result<()> {
         while let Some(Reverse((due, task))) = self.tasks.peek().copied()
             && due <= now
         {
@@ -208,7 +208,7 @@ impl<'a> TrafficNode<'a> {
         Ok(())
     }
 
-    fn work_off_news(&mut self) -> io::Result<()> {
+    fn handle_events(&mut self) -> io::Result<()> {
         loop {
             let mut ready = std::mem::take(&mut self.ready);
             ready.clear();
@@ -220,7 +220,9 @@ impl<'a> TrafficNode<'a> {
                     n if n >= UDP_SINK_TOKENS => {
                         self.count_datagrams((n - UDP_SINK_TOKENS) as usize)?
                     }
-                    n if n >= LISTENER_TOKENS => self.let_in((n - LISTENER_TOKENS) as usize)?,
+                    n if n >= LISTENER_TOKENS => {
+                        self.accept_connections((n - LISTENER_TOKENS) as usize)?
+                    }
                     n => {
                         if !self.serve(n as usize, one)? {
                             freed.push(n as usize);
@@ -236,7 +238,7 @@ impl<'a> TrafficNode<'a> {
         }
     }
 
-    fn let_in(&mut self, number: usize) -> io::Result<()> {
+    fn accept_connections(&mut self, number: usize) -> io::Result<()> {
         while let Some(flow) = self.listeners[number].as_ref().map_or(Ok(None), Listener::accept)? {
             self.add(number, flow, ConnectionRole::Sink(self.plan.loads[number].window))?;
         }
@@ -257,22 +259,22 @@ impl<'a> TrafficNode<'a> {
         let Some(connection) = self.connections.get_mut(slot).and_then(Option::as_mut) else {
             return Ok(true);
         };
-        let goes_on = match &mut connection.end {
+        let is_open = match &mut connection.end {
             // A failure here ends this connection only, not the run.
             ConnectionRole::Sink(window) if ready.readable => {
                 matches!(drain(&connection.flow, *window), Ok(false))
             }
-            ConnectionRole::Sink(_) => !ready.over,
-            ConnectionRole::Source(_) if ready.over => false,
+            ConnectionRole::Sink(_) => !ready.closed,
+            ConnectionRole::Source(_) if ready.closed => false,
             ConnectionRole::Source(source) if ready.writable => {
                 source.push(&connection.flow).is_ok()
             }
             ConnectionRole::Source(_) => true,
         };
-        if !goes_on && let Some(connection) = self.connections[slot].take() {
+        if !is_open && let Some(connection) = self.connections[slot].take() {
             self.close(connection)?;
         }
-        Ok(goes_on)
+        Ok(is_open)
     }
 
     /// Closes a connection and adds its counts to the totals.

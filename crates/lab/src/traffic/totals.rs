@@ -10,7 +10,7 @@ pub(crate) struct LoadTotals {
     /// Payload acknowledged (TCP) or received (UDP).
     pub delivered: Bytes,
     /// The part of `delivered` that went from the far side to the near side.
-    pub delivered_backward: Bytes,
+    pub delivered_reverse: Bytes,
     /// Data segments or datagrams sent.
     pub sent: u64,
     /// The datagrams sent during the measurement that arrived at any time.
@@ -55,7 +55,7 @@ impl LoadTotals {
 impl AddAssign for LoadTotals {
     fn add_assign(&mut self, other: LoadTotals) {
         self.delivered += other.delivered;
-        self.delivered_backward += other.delivered_backward;
+        self.delivered_reverse += other.delivered_reverse;
         self.sent += other.sent;
         self.received += other.received;
         self.retransmitted += other.retransmitted;

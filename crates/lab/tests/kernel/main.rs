@@ -55,7 +55,7 @@ const LAWS: &[Law] = &[
 
 fn main() -> ExitCode {
     // Like libtest: the first argument that is not a flag selects tests by name.
-    let wanted = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
+    let name_filter = std::env::args().skip(1).find(|a| !a.starts_with('-')).unwrap_or_default();
     match isolated(|| Ok(())) {
         Err(LabError::Isolation(error)) => {
             sweetspot_testing::skipped(format!("all laws of the lab: {error}"));
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         other => other.unwrap(),
     }
     let mut failed = 0;
-    for (name, law) in LAWS.iter().filter(|(name, _)| name.contains(&wanted)) {
+    for (name, law) in LAWS.iter().filter(|(name, _)| name.contains(&name_filter)) {
         let held = std::panic::catch_unwind(law).is_ok();
         println!("test {name} ... {}", if held { "ok" } else { "FAILED" });
         failed += usize::from(!held);

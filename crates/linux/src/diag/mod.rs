@@ -36,7 +36,7 @@ impl Detail {
 
     fn extensions(self) -> u8 {
         // A request has bit n - 1 set for extension n (include/uapi/linux/inet_diag.h).
-        let bit = |wanted: bool, extension: u16| u8::from(wanted) << (extension - 1);
+        let bit = |requested: bool, extension: u16| u8::from(requested) << (extension - 1);
         bit(self.info, INET_DIAG_INFO)
             | bit(self.congestion, INET_DIAG_CONG)
             | bit(self.memory, INET_DIAG_SKMEMINFO)
@@ -67,7 +67,7 @@ impl Diag {
         let mask = states.iter().fold(0, |mask, state| mask | state.bit());
         for family in [libc::AF_INET, libc::AF_INET6] {
             let request = request(family as u8, detail, mask, &[0; connection::SOCKID_BYTES]);
-            self.netlink.ask(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, &mut |_, message| {
+            self.netlink.query(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, &mut |_, message| {
                 if let Some(connection) = DiagConnection::parse(message) {
                     visit(connection);
                 }
@@ -84,7 +84,7 @@ impl Diag {
     ) -> io::Result<Option<DiagConnection>> {
         let request = request(seen.family, detail, u32::MAX, &seen.identity());
         let mut found = None;
-        let answer = self.netlink.ask(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |_, message| {
+        let answer = self.netlink.query(SOCK_DIAG_BY_FAMILY, 0, &request, &mut |_, message| {
             found = DiagConnection::parse(message);
         });
         match answer.map_err(|e| (e.raw_os_error(), e)) {
@@ -119,12 +119,12 @@ mod tests {
     fn pair(listen: &str) -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind(listen).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let near = TcpStream::connect(("127.0.0.1", port)).unwrap();
-        (near, listener.accept().unwrap().0)
+        let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        (client, listener.accept().unwrap().0)
     }
 
-    fn find_by_ports(near: &TcpStream, detail: Detail) -> DiagConnection {
-        let (local, remote) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+    fn find_by_ports(client: &TcpStream, detail: Detail) -> DiagConnection {
+        let (local, remote) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         let mut found = None;
         let mut diag = Diag::open().unwrap();
         diag.connections(&[TcpState::Established], detail, |c| {
@@ -138,33 +138,33 @@ mod tests {
 
     #[test]
     fn a_connection_is_listed_with_all_requested_details() {
-        let (mut near, mut far) = pair("127.0.0.1:0");
-        near.write_all(&[1; 10_000]).unwrap();
-        far.read_exact(&mut [0; 10_000]).unwrap();
-        let seen = find_by_ports(&far, Detail::ALL);
-        assert_eq!(seen.local, far.local_addr().unwrap());
-        assert_eq!(seen.remote, near.local_addr().unwrap());
-        assert_eq!(seen.cookie, options::cookie(&far).unwrap());
+        let (mut client, mut server) = pair("127.0.0.1:0");
+        client.write_all(&[1; 10_000]).unwrap();
+        server.read_exact(&mut [0; 10_000]).unwrap();
+        let seen = find_by_ports(&server, Detail::ALL);
+        assert_eq!(seen.local, server.local_addr().unwrap());
+        assert_eq!(seen.remote, client.local_addr().unwrap());
+        assert_eq!(seen.cookie, options::cookie(&server).unwrap());
         assert_eq!(seen.info.unwrap().bytes_received.get(), 10_000);
-        assert_eq!(seen.congestion, Some(options::congestion(&far).unwrap()));
+        assert_eq!(seen.congestion, Some(options::congestion(&server).unwrap()));
         let memory = seen.memory.unwrap();
-        assert_eq!(memory.receive_buffer, options::receive_buffer(&far).unwrap());
-        assert_eq!(memory.send_buffer, options::send_buffer(&far).unwrap());
+        assert_eq!(memory.receive_buffer, options::receive_buffer(&server).unwrap());
+        assert_eq!(memory.send_buffer, options::send_buffer(&server).unwrap());
     }
 
     #[test]
     fn unrequested_details_are_not_read() {
-        let (near, _far) = pair("127.0.0.1:0");
-        let seen = find_by_ports(&near, Detail::NONE);
+        let (client, _far) = pair("127.0.0.1:0");
+        let seen = find_by_ports(&client, Detail::NONE);
         assert_eq!((seen.info, seen.congestion, seen.memory), (None, None, None));
     }
 
     #[test]
     fn unread_bytes_are_counted_on_the_receiving_side() {
-        let (mut near, far) = pair("127.0.0.1:0");
-        near.write_all(&[1; 777]).unwrap();
-        far.peek(&mut [0; 777]).unwrap();
-        assert_eq!(find_by_ports(&far, Detail::NONE).unread.get(), 777);
+        let (mut client, server) = pair("127.0.0.1:0");
+        client.write_all(&[1; 777]).unwrap();
+        server.peek(&mut [0; 777]).unwrap();
+        assert_eq!(find_by_ports(&server, Detail::NONE).unread.get(), 777);
     }
 
     #[test]
@@ -172,15 +172,15 @@ mod tests {
         let mut diag = Diag::open().unwrap();
         // A dual-stack listener's connection is an IPv6 one with an IPv4-mapped address.
         for listen in ["127.0.0.1:0", "[::]:0"] {
-            let (near, far) = pair(listen);
-            let seen = find_by_ports(&far, Detail::NONE);
-            assert_eq!(seen.remote, near.local_addr().unwrap());
+            let (client, server) = pair(listen);
+            let seen = find_by_ports(&server, Detail::NONE);
+            assert_eq!(seen.remote, client.local_addr().unwrap());
             let again = diag.find(&seen, Detail::ALL).unwrap().unwrap();
             assert_eq!((again.cookie, again.inode), (seen.cookie, seen.inode));
             assert!(again.info.is_some());
             let other = DiagConnection { cookie: seen.cookie + 1, ..seen.clone() };
             assert_eq!(diag.find(&other, Detail::NONE).unwrap(), None);
-            drop((near, far));
+            drop((client, server));
             let state = diag.find(&seen, Detail::NONE).unwrap().map(|c| c.state);
             assert!(state != Some(TcpState::Established), "{state:?}");
         }

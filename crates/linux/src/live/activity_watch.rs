@@ -54,10 +54,10 @@ impl ActivityWatch {
         }
     }
 
-    /// Appends events since the last call to `news`; a call may return only some of them. Does not wait.
-    pub fn take(&self, news: &mut Vec<Readiness>) -> io::Result<()> {
+    /// Appends events since the last call to `ready`; a call may return only some of them. Does not wait.
+    pub fn take(&self, ready: &mut Vec<Readiness>) -> io::Result<()> {
         self.prove()?;
-        self.epoll.take(news).map(drop)
+        self.epoll.take(ready).map(drop)
     }
 
     /// Fails unless both descriptor numbers still belong to this watch's files.
@@ -91,38 +91,42 @@ mod tests {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
-    fn news(watch: &ActivityWatch) -> Vec<u64> {
-        let mut news = Vec::new();
-        watch.take(&mut news).unwrap();
-        news.iter().filter(|news| news.readable || news.over).map(|news| news.number).collect()
+    fn ready(watch: &ActivityWatch) -> Vec<u64> {
+        let mut ready = Vec::new();
+        watch.take(&mut ready).unwrap();
+        ready
+            .iter()
+            .filter(|ready| ready.readable || ready.closed)
+            .map(|ready| ready.number)
+            .collect()
     }
 
     #[test]
     fn activity_is_reported_once_per_change_and_not_after_removal() {
         let watch = ActivityWatch::new().unwrap();
-        let (mut near, far) = UnixStream::pair().unwrap();
-        watch.add(far.as_raw_fd(), 7).unwrap();
-        assert_eq!(news(&watch), []);
-        near.write_all(b"x").unwrap();
-        assert_eq!((news(&watch), news(&watch)), (vec![7], vec![]));
-        watch.remove(far.as_raw_fd());
-        near.write_all(b"x").unwrap();
-        assert_eq!(news(&watch), []);
+        let (mut client, server) = UnixStream::pair().unwrap();
+        watch.add(server.as_raw_fd(), 7).unwrap();
+        assert_eq!(ready(&watch), []);
+        client.write_all(b"x").unwrap();
+        assert_eq!((ready(&watch), ready(&watch)), (vec![7], vec![]));
+        watch.remove(server.as_raw_fd());
+        client.write_all(b"x").unwrap();
+        assert_eq!(ready(&watch), []);
     }
 
     #[test]
     fn a_watched_file_whose_descriptor_is_reused_reports_nothing() {
         let watch = ActivityWatch::new().unwrap();
-        let (mut near, far) = UnixStream::pair().unwrap();
+        let (mut client, server) = UnixStream::pair().unwrap();
         let (mut other, reused) = UnixStream::pair().unwrap();
-        watch.add(far.as_raw_fd(), 7).unwrap();
-        // SAFETY: makes the descriptor number of `far`, which `far` still owns, refer to a copy of `reused`.
-        unsafe { libc::dup2(reused.as_raw_fd(), far.as_raw_fd()) };
-        assert_eq!(near.read(&mut [0]).unwrap(), 0);
+        watch.add(server.as_raw_fd(), 7).unwrap();
+        // SAFETY: makes the descriptor number of `server`, which `server` still owns, refer to a copy of `reused`.
+        unsafe { libc::dup2(reused.as_raw_fd(), server.as_raw_fd()) };
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
         other.write_all(b"x").unwrap();
-        assert_eq!(news(&watch), []);
-        watch.add(far.as_raw_fd(), 8).unwrap();
-        assert_eq!(news(&watch), [8]);
+        assert_eq!(ready(&watch), []);
+        watch.add(server.as_raw_fd(), 8).unwrap();
+        assert_eq!(ready(&watch), [8]);
     }
 
     /// Daemons close every descriptor when they start.
@@ -130,18 +134,18 @@ mod tests {
     fn a_reused_descriptor_of_the_watch_is_left_alone() {
         let watch = ActivityWatch::new().unwrap();
         let (own, number) = (Epoll::new().unwrap(), watch.epoll.as_raw_fd());
-        let (mut near, far) = UnixStream::pair().unwrap();
-        own.watch(&far, 9).unwrap();
-        near.write_all(b"x").unwrap();
+        let (mut client, server) = UnixStream::pair().unwrap();
+        own.watch(&server, 9).unwrap();
+        client.write_all(b"x").unwrap();
         // SAFETY: the watch's descriptor number now refers to the program's own set, which the watch must notice.
         unsafe { libc::dup2(own.as_raw_fd(), number) };
         assert!(watch.take(&mut Vec::new()).is_err());
-        assert!(watch.add(far.as_raw_fd(), 7).is_err());
-        watch.remove(far.as_raw_fd());
+        assert!(watch.add(server.as_raw_fd(), 7).is_err());
+        watch.remove(server.as_raw_fd());
         drop(watch);
         let mut kept = Vec::new();
         own.take(&mut kept).unwrap();
-        assert_eq!(kept.iter().map(|news| news.number).collect::<Vec<_>>(), [9]);
+        assert_eq!(kept.iter().map(|ready| ready.number).collect::<Vec<_>>(), [9]);
         // SAFETY: the number is still open, as the watch did not close it; closing it here ends the test's copy.
         assert_eq!(unsafe { libc::close(number) }, 0);
     }

@@ -86,9 +86,9 @@ mod tests {
     #[test]
     fn a_process_handle_finds_sockets_and_ignores_files() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
-        let wanted = inode(&socket).unwrap();
+        let expected = inode(&socket).unwrap();
         let found = us().sockets().unwrap();
-        assert!(found.iter().any(|d| d.fd == socket.as_raw_fd() && d.inode == wanted));
+        assert!(found.iter().any(|d| d.fd == socket.as_raw_fd() && d.inode == expected));
         let file = File::open("/proc/self/stat").unwrap();
         assert!(us().sockets().unwrap().iter().all(|d| d.fd != file.as_raw_fd()));
     }

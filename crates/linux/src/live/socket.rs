@@ -39,7 +39,7 @@ impl LiveSocket {
         let reused = BorrowError::Reused { pid: process.pid(), fd };
         let seen = options::cookie(&borrowed).ok();
         match seen {
-            Some(seen) if cookie.is_none_or(|wanted| wanted == seen) => {
+            Some(seen) if cookie.is_none_or(|expected| expected == seen) => {
                 if self::inode(&borrowed).ok() != Some(inode) {
                     return Err(reused);
                 }
@@ -195,7 +195,7 @@ mod tests {
     fn a_socket_that_moves_during_the_search_is_followed() {
         let socket = TcpListener::bind("127.0.0.1:0").unwrap();
         let inode = inode(&socket).unwrap();
-        let (told, moves) = mpsc::sync_channel(0);
+        let (move_sender, moves) = mpsc::sync_channel(0);
         std::thread::scope(|scope| {
             let live = LiveSocket::name(&us(), socket.as_raw_fd(), inode, None).unwrap();
             scope.spawn(move || {
@@ -209,12 +209,12 @@ mod tests {
             });
             let lost = (0..3000).filter(|n| {
                 // One move before the search, and one early or late during it.
-                told.send(0).unwrap();
-                told.send(n % 300).unwrap();
+                move_sender.send(0).unwrap();
+                move_sender.send(n % 300).unwrap();
                 live.follow().is_err()
             });
             assert_eq!(lost.count(), 0);
-            drop(told);
+            drop(move_sender);
         });
     }
 }

@@ -196,16 +196,16 @@ impl PacketRing {
         let start = usize::from(head.tp_mac).min(self.slot);
         let length = (head.tp_snaplen as usize).min(self.slot - start);
         // The offload header right before the frame.
-        let told = start.min(if self.offload { VNET_HEADER_BYTES } else { 0 });
+        let vnet_header = start.min(if self.offload { VNET_HEADER_BYTES } else { 0 });
         // SAFETY: the status says that user space owns the slot until it is returned below.
-        let bytes = unsafe { self.memory.bytes(at + start - told, told + length) };
-        let (told, bytes) = bytes.split_at(told);
+        let bytes = unsafe { self.memory.bytes(at + start - vnet_header, vnet_header + length) };
+        let (vnet_header, bytes) = bytes.split_at(vnet_header);
         let nanos = u64::from(head.tp_sec) * 1_000_000_000 + u64::from(head.tp_nsec);
         let frame = ReceivedFrame {
             bytes,
             length: head.tp_len as usize,
             arrived: Time::from_nanos(nanos),
-            offload: told
+            offload: vnet_header
                 .first_chunk()
                 .copied()
                 .map_or(Offload::default(), Offload::from_vnet_header),

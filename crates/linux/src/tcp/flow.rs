@@ -181,8 +181,8 @@ mod tests {
 
     fn loopback(options: &FlowOptions) -> (Flow, Flow) {
         let listener = Listener::open(([127, 0, 0, 1], 0).into(), options).unwrap();
-        let near = Flow::connect(listener.address().unwrap(), &FlowOptions::default()).unwrap();
-        (near, eventually(|| listener.accept().unwrap()))
+        let client = Flow::connect(listener.address().unwrap(), &FlowOptions::default()).unwrap();
+        (client, eventually(|| listener.accept().unwrap()))
     }
 
     fn eventually<T>(mut tried: impl FnMut() -> Option<T>) -> T {
@@ -198,12 +198,12 @@ mod tests {
 
     #[test]
     fn the_receiver_discards_every_byte_sent() {
-        let (near, far) = loopback(&FlowOptions::default());
-        assert_eq!(far.discard(ALL_THERE_IS).unwrap(), None);
-        let sent = near.send(Bytes::new(100_000)).unwrap();
-        near.finish().unwrap();
+        let (client, server) = loopback(&FlowOptions::default());
+        assert_eq!(server.discard(ALL_THERE_IS).unwrap(), None);
+        let sent = client.send(Bytes::new(100_000)).unwrap();
+        client.finish().unwrap();
         let mut received = Bytes::ZERO;
-        eventually(|| match far.discard(ALL_THERE_IS).unwrap() {
+        eventually(|| match server.discard(ALL_THERE_IS).unwrap() {
             Some(Bytes::ZERO) => Some(()),
             more => {
                 received += more.unwrap_or(Bytes::ZERO);
@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn a_reset_ends_the_peers_connection_at_once() {
-        let (near, far) = loopback(&FlowOptions::default());
-        far.reset();
-        let error = eventually(|| near.discard(ALL_THERE_IS).err());
+        let (client, server) = loopback(&FlowOptions::default());
+        server.reset();
+        let error = eventually(|| client.discard(ALL_THERE_IS).err());
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
 
@@ -225,8 +225,9 @@ mod tests {
     fn accepted_connections_inherit_the_listeners_window() {
         // RFC 7323 section 2.2: 20,000 needs no scaling.
         let window = Bytes::new(20_000);
-        let (near, _far) = loopback(&FlowOptions { window: Some(window), ..Default::default() });
-        let seen = Info::read(&near).unwrap().snd_wnd.unwrap_or(window);
+        let (client, _server) =
+            loopback(&FlowOptions { window: Some(window), ..Default::default() });
+        let seen = Info::read(&client).unwrap().snd_wnd.unwrap_or(window);
         assert!(seen <= window, "{seen}");
     }
 }

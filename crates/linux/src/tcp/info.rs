@@ -257,16 +257,16 @@ mod tests {
     #[test]
     fn a_live_socket_counts_received_bytes() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut far = listener.accept().unwrap().0;
-        near.write_all(&[1; 100_000]).unwrap();
-        far.read_exact(&mut vec![0; 100_000]).unwrap();
-        let (near, far) = (Info::read(&near).unwrap(), Info::read(&far).unwrap());
-        assert_eq!(near.state, 1);
-        assert_eq!(near.max_pacing_rate, Rate::MAX);
-        assert_eq!(far.bytes_received, Bytes::new(100_000));
-        assert_eq!(near.total_retrans, 0);
-        if let Some(window) = far.rcv_wnd {
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        client.write_all(&[1; 100_000]).unwrap();
+        server.read_exact(&mut vec![0; 100_000]).unwrap();
+        let (client, server) = (Info::read(&client).unwrap(), Info::read(&server).unwrap());
+        assert_eq!(client.state, 1);
+        assert_eq!(client.max_pacing_rate, Rate::MAX);
+        assert_eq!(server.bytes_received, Bytes::new(100_000));
+        assert_eq!(client.total_retrans, 0);
+        if let Some(window) = server.rcv_wnd {
             assert!(window > Bytes::ZERO);
         }
     }

@@ -192,59 +192,59 @@ mod tests {
 
     fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (near, listener.accept().unwrap().0)
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
     }
 
     #[test]
     fn congestion_control_is_read_back_as_set() {
-        let (near, _far) = pair();
-        set_congestion(&near, "reno").unwrap();
-        assert_eq!(congestion(&near).unwrap(), "reno");
-        assert!(set_congestion(&near, "no-such-control").is_err());
+        let (client, _server) = pair();
+        set_congestion(&client, "reno").unwrap();
+        assert_eq!(congestion(&client).unwrap(), "reno");
+        assert!(set_congestion(&client, "no-such-control").is_err());
     }
 
     #[test]
     fn pacing_rates_may_exceed_32_bits() {
-        let (near, _far) = pair();
-        assert_eq!(max_pacing_rate(&near).unwrap(), None);
+        let (client, _server) = pair();
+        assert_eq!(max_pacing_rate(&client).unwrap(), None);
         // 100 Gbit/s = 12.5e9 B/s, more than 2^32.
         let rate = Rate::from_mbit_per_second(100_000);
-        set_max_pacing_rate(&near, Some(rate)).unwrap();
-        assert_eq!(max_pacing_rate(&near).unwrap(), Some(rate));
-        set_max_pacing_rate(&near, None).unwrap();
-        assert_eq!(max_pacing_rate(&near).unwrap(), None);
+        set_max_pacing_rate(&client, Some(rate)).unwrap();
+        assert_eq!(max_pacing_rate(&client).unwrap(), Some(rate));
+        set_max_pacing_rate(&client, None).unwrap();
+        assert_eq!(max_pacing_rate(&client).unwrap(), None);
     }
 
     #[test]
     fn the_kernel_doubles_a_requested_buffer_up_to_its_limit() {
-        let (near, _far) = pair();
+        let (client, _server) = pair();
         // The kernel doubles the requested 100 kB (socket(7)).
-        assert_eq!(set_send_buffer(&near, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
+        assert_eq!(set_send_buffer(&client, Bytes::new(100_000)).unwrap(), Bytes::new(200_000));
         let max = crate::sysctl::wmem_max().unwrap();
-        assert_eq!(set_send_buffer(&near, Bytes::new(1 << 30)).unwrap(), max * 2);
+        assert_eq!(set_send_buffer(&client, Bytes::new(1 << 30)).unwrap(), max * 2);
     }
 
     #[test]
     fn a_set_buffer_stays_locked_until_its_lock_is_cleared() {
-        let (near, _far) = pair();
+        let (client, _server) = pair();
         let locks = |socket: &TcpStream| buffer_locks(socket).ok();
-        let none = locks(&near);
+        let none = locks(&client);
         assert!(none.is_none_or(|none| none == BufferLocks::default()));
-        set_receive_buffer(&near, Bytes::new(100_000)).unwrap();
+        set_receive_buffer(&client, Bytes::new(100_000)).unwrap();
         if none.is_some() {
-            assert_eq!(locks(&near), Some(BufferLocks { send: false, receive: true }));
-            set_buffer_locks(&near, BufferLocks::default()).unwrap();
-            assert_eq!(locks(&near), none);
+            assert_eq!(locks(&client), Some(BufferLocks { send: false, receive: true }));
+            set_buffer_locks(&client, BufferLocks::default()).unwrap();
+            assert_eq!(locks(&client), none);
         }
     }
 
     #[test]
     fn an_idle_send_buffer_is_empty_and_has_the_so_sndbuf_size() {
-        let (near, _far) = pair();
-        let send_buffer = send_buffer(&near).unwrap();
+        let (client, _server) = pair();
+        let send_buffer = send_buffer(&client).unwrap();
         let empty = SendMemory { queued: Bytes::ZERO, in_device: Bytes::ZERO, send_buffer };
-        assert_eq!(send_memory(&near).unwrap(), empty);
+        assert_eq!(send_memory(&client).unwrap(), empty);
     }
 
     #[test]
@@ -258,10 +258,10 @@ mod tests {
     #[test]
     fn unread_bytes_are_counted() {
         use std::io::{Read, Write};
-        let (mut near, mut far) = pair();
-        near.write_all(&[7; 1000]).unwrap();
-        far.read_exact(&mut [0; 1]).unwrap();
-        assert_eq!(unread(&far).unwrap(), Bytes::new(999));
-        assert_eq!(unsent(&near).unwrap(), Bytes::ZERO);
+        let (mut client, mut server) = pair();
+        client.write_all(&[7; 1000]).unwrap();
+        server.read_exact(&mut [0; 1]).unwrap();
+        assert_eq!(unread(&server).unwrap(), Bytes::new(999));
+        assert_eq!(unsent(&client).unwrap(), Bytes::ZERO);
     }
 }

@@ -41,7 +41,7 @@ impl SenderCongestion {
     /// Switches the congestion control when a receiver requests a change. The caller then sets the pacing rate.
     pub fn follow(&self, socket: impl AsFd, before: Pacing, after: Pacing) {
         let stays = before.1 == after.1;
-        if stays && after.1.begins_anew(before.0, after.0) {
+        if stays && after.1.restarts_on_pacing(before.0, after.0) {
             self.switch(&socket, CongestionChoice::Own);
         }
         if after.1 != CongestionChoice::Own || !stays {
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn a_sender_without_loss_reports_state_open_and_no_ssthresh() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let mut far = listener.accept().unwrap().0;
-        near.write_all(&[1; 100_000]).unwrap();
-        far.read_exact(&mut vec![0; 100_000]).unwrap();
-        let report = sender_report(&Info::read(&near).unwrap(), true);
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        client.write_all(&[1; 100_000]).unwrap();
+        server.read_exact(&mut vec![0; 100_000]).unwrap();
+        let report = sender_report(&Info::read(&client).unwrap(), true);
         assert_eq!((report.retransmitted, report.marked, report.dsacks), (0, 0, 0));
         assert_eq!((report.state, report.ssthresh), (CongestionState::Open, None));
         assert!(report.cwnd > Bytes::ZERO && report.starved);

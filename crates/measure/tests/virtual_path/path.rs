@@ -70,7 +70,7 @@ impl Packet for Probe {
 }
 
 /// One direction with its cross traffic.
-struct Way {
+struct VirtualDirection {
     truth: Truth,
     link: Link<Probe, Discipline<Probe>>,
     propagation: Propagation,
@@ -86,14 +86,14 @@ const CLOCK_OFFSET: Duration = Duration::from_secs(12_345);
 /// The packet size and the number of sources of cross traffic.
 const CROSS_SIZE: Bytes = Bytes::new(1000);
 /// Time in which yielding cross traffic regains its rate.
-const REGAINED: Duration = Duration::from_secs(10);
+const RECOVERY_TIME: Duration = Duration::from_secs(10);
 /// Interval between pauses of the receiving host.
 const STALL_INTERVAL: Duration = Duration::from_millis(170);
 /// The rate at which a host sends a train, Mbit/s.
 const HOST_RATE: u64 = 2000;
 
-impl Way {
-    fn new(truth: Truth, seed: u64) -> Way {
+impl VirtualDirection {
+    fn new(truth: Truth, seed: u64) -> VirtualDirection {
         let packet = Bytes::new(1500);
         let limit = Volume::Bytes(truth.buffer);
         let queue = match truth.queue {
@@ -116,7 +116,7 @@ impl Way {
             Bytes::ZERO => Link::new(truth.rate, queue),
             burst => Link::shaper(TokenBucket::new(truth.rate, burst), queue),
         };
-        Way {
+        VirtualDirection {
             truth,
             link,
             propagation: Propagation::new(&spec, seed),
@@ -146,7 +146,7 @@ impl Way {
                 let probe = Probe { size: CROSS_SIZE, flow, place: None, sent: due };
                 let lost = !self.enter(due, probe, &mut through);
                 let (share, since) = self.pace;
-                let regained = share + due.since(since).as_secs_f64() / REGAINED.as_secs_f64();
+                let regained = share + due.since(since).as_secs_f64() / RECOVERY_TIME.as_secs_f64();
                 let now = regained.min(1.0);
                 if lost && self.truth.yields {
                     self.pace = ((now / 2.0).max(0.1), due);
@@ -159,13 +159,13 @@ impl Way {
                 self.enter(*at, probe, &mut through);
             }
         }
-        self.work_off(Time::MAX, &mut through);
+        self.drain(Time::MAX, &mut through);
         through
     }
 
     /// Returns whether the buffer had space.
     fn enter(&mut self, at: Time, probe: Probe, through: &mut [Option<Time>]) -> bool {
-        self.work_off(at, through);
+        self.drain(at, through);
         self.link.handle_arrival(at, probe).is_ok()
     }
 
@@ -175,7 +175,7 @@ impl Way {
         out + self.truth.stall.saturating_sub(into)
     }
 
-    fn work_off(&mut self, until: Time, through: &mut [Option<Time>]) {
+    fn drain(&mut self, until: Time, through: &mut [Option<Time>]) {
         while let Some((left, probe)) = self.link.poll_departure(until, &mut |_| {}) {
             assert!(left >= probe.sent);
             let out = self.propagation.handle_departure(left);
@@ -204,31 +204,32 @@ pub fn followed(
     seed: u64,
     follow: &mut dyn FnMut(&Measurement),
 ) -> (Report, Duration) {
-    let mut taken = Duration::ZERO;
+    let mut spent = Duration::ZERO;
     let mut measurement = Measurement::new(plan);
-    let mut ways = [Way::new(truth, seed), Way::new(truth, seed + 1000)];
+    let mut directions =
+        [VirtualDirection::new(truth, seed), VirtualDirection::new(truth, seed + 1000)];
     let mut now = Time::ZERO + Duration::from_secs(1);
     while let Some(step) = measurement.poll_step() {
         follow(&measurement);
         let began = now;
-        let result = carry_out(&step, &mut ways, &mut now);
-        taken += PAUSE + now.since(began);
+        let result = carry_out(&step, &mut directions, &mut now);
+        spent += PAUSE + now.since(began);
         if let Step::Load { duration, .. } = step {
-            taken += duration;
+            spent += duration;
         }
         measurement.handle(result);
         // An RTT for the final message, and time for the queue to drain.
         now += Duration::from_millis(300) + truth.delay * 2;
     }
-    (measurement.report(), taken)
+    (measurement.report(), spent)
 }
 
-fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
+fn carry_out(step: &Step, directions: &mut [VirtualDirection; 2], now: &mut Time) -> StepResult {
     match *step {
         Step::Echo { packets, interval, size } => {
             let sent: Vec<_> = (0..packets).map(|n| *now + interval * u64::from(n)).collect();
             *now = *sent.last().unwrap();
-            StepResult::Echo(echoes(&sent, size, ways, &[], 0).0)
+            StepResult::Echo(echoes(&sent, size, directions, &[], 0).0)
         }
         Step::Stream { direction, packets, size, gap, spacing, echoes: beside } => {
             let min = size / Rate::from_mbit_per_second(HOST_RATE);
@@ -242,14 +243,14 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
                 })
                 .collect();
             let end = stream.last().unwrap().0;
-            let mut asked = Vec::new();
+            let mut requested = Vec::new();
             // Echoes continue for a while after the stream, as on a real host that waits for its end.
             let over = end + Duration::from_millis(500);
-            while beside && asked.last().is_none_or(|last| *last < over) {
-                asked.push(*now + Duration::from_millis(20) * asked.len() as u64);
+            while beside && requested.last().is_none_or(|last| *last < over) {
+                requested.push(*now + Duration::from_millis(20) * requested.len() as u64);
             }
             let way = usize::from(direction == Direction::Down);
-            let (record, through) = echoes(&asked, Bytes::new(100), ways, &stream, way);
+            let (record, through) = echoes(&requested, Bytes::new(100), directions, &stream, way);
             let came = stream.iter().zip(&through).enumerate();
             let mut arrivals: Vec<_> = came
                 .filter_map(|(n, ((sent, ..), out))| {
@@ -278,17 +279,19 @@ fn carry_out(step: &Step, ways: &mut [Way; 2], now: &mut Time) -> StepResult {
 
 /// Echoes sent at these times beside a stream in one direction, and the times at which the stream's packets passed.
 fn echoes(
-    asked: &[Time],
+    requested: &[Time],
     size: Bytes,
-    ways: &mut [Way; 2],
+    directions: &mut [VirtualDirection; 2],
     stream: &[(Time, Bytes, u64)],
     stream_way: usize,
 ) -> (EchoRecord, Vec<Option<Time>>) {
-    let there = asked.iter().map(|at| (*at, size, 2)).collect();
-    let (up, from_up) = merged(&mut ways[0], there, if stream_way == 0 { stream } else { &[] });
+    let there = requested.iter().map(|at| (*at, size, 2)).collect();
+    let (up, from_up) =
+        merged(&mut directions[0], there, if stream_way == 0 { stream } else { &[] });
     let back: Vec<_> = up.iter().flatten().map(|at| (*at, size, 2)).collect();
-    let sent_back: Vec<_> = asked.iter().zip(&up).filter(|(_, at)| at.is_some()).collect();
-    let (down, from_down) = merged(&mut ways[1], back, if stream_way == 1 { stream } else { &[] });
+    let sent_back: Vec<_> = requested.iter().zip(&up).filter(|(_, at)| at.is_some()).collect();
+    let (down, from_down) =
+        merged(&mut directions[1], back, if stream_way == 1 { stream } else { &[] });
     let echoes = sent_back.iter().zip(&down).filter_map(|((sent, at), out)| {
         Some(Echo {
             sent: **sent,
@@ -297,7 +300,7 @@ fn echoes(
             received: out.as_ref().copied()?,
         })
     });
-    let record = EchoRecord { sent: asked.len() as u32, size, echoes: echoes.collect() };
+    let record = EchoRecord { sent: requested.len() as u32, size, echoes: echoes.collect() };
     (record, if stream_way == 0 { from_up } else { from_down })
 }
 
@@ -305,7 +308,7 @@ type Through = Vec<Option<Time>>;
 
 /// Sends two sequences of packets in order of time.
 fn merged(
-    way: &mut Way,
+    way: &mut VirtualDirection,
     first: Vec<(Time, Bytes, u64)>,
     second: &[(Time, Bytes, u64)],
 ) -> (Through, Through) {

@@ -89,9 +89,9 @@ impl CodelControl {
         queue: &mut Fifo<P>,
         dropped: &mut dyn FnMut(P),
     ) -> Option<(P, Bytes)> {
-        let (mut head, mut stands) = self.next(now, config, queue);
+        let (mut head, mut is_standing) = self.next(now, config, queue);
         if self.dropping {
-            self.dropping = stands;
+            self.dropping = is_standing;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
                 let (spared, next) = punish(head, config, dropped);
@@ -99,13 +99,13 @@ impl CodelControl {
                     self.drop_next = self.control_law(self.drop_next, config);
                     return next.map(|w| (w.packet, w.size));
                 }
-                (head, stands) = self.next(now, config, queue);
-                self.dropping = stands;
-                if stands {
+                (head, is_standing) = self.next(now, config, queue);
+                self.dropping = is_standing;
+                if is_standing {
                     self.drop_next = self.control_law(self.drop_next, config);
                 }
             }
-        } else if stands {
+        } else if is_standing {
             let (spared, next) = punish(head, config, dropped);
             head = if spared { next } else { self.next(now, config, queue).0 };
             self.enter_dropping(now, config);
@@ -141,15 +141,15 @@ impl CodelControl {
         };
         self.largest_packet = self.largest_packet.max(head.size);
         let sojourn = now.since(head.arrived);
-        let mut stands = false;
+        let mut is_standing = false;
         if sojourn < config.target || queue.bytes() <= self.largest_packet {
             self.first_above = None;
         } else if let Some(due) = self.first_above {
-            stands = now >= due;
+            is_standing = now >= due;
         } else {
             self.first_above = Some(now + config.interval);
         }
-        (Some(head), stands)
+        (Some(head), is_standing)
     }
 }
 

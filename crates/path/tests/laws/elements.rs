@@ -49,10 +49,10 @@ fn drop_threshold_is_independent_of_delay() {
         let delay = Duration::from_millis(delay_ms);
         let mut direction = Direction::new(&DirectionSpec { delay, ..spec() }, Bytes::new(1500), 1);
         // 30 packets at once: the buffer of ten holds one in service and nine behind it.
-        let taken = (0..30)
+        let accepted = (0..30)
             .filter(|&n| direction.handle_arrival(Time::ZERO, Numbered(n, 1500)).is_ok())
             .count();
-        assert_eq!(taken, 10, "with a delay of {delay}");
+        assert_eq!(accepted, 10, "with a delay of {delay}");
         // 120 us later one packet has left the buffer, though it is still on the wire: exactly one
         // more fits.
         assert!(direction.handle_arrival(at_us(120), Numbered(30, 1500)).is_ok());
@@ -280,17 +280,17 @@ proptest! {
         arrivals in arrivals(),
     ) {
         let (_, out) = run(&spec, &arrivals, &[(false, 0)]);
-        let mut came = Time::ZERO;
-        let came: Vec<_> = arrivals
+        let mut arrived = Time::ZERO;
+        let arrived: Vec<_> = arrivals
             .iter()
-            .map(|(gap, _)| { came += Duration::from_micros(*gap); came })
+            .map(|(gap, _)| { arrived += Duration::from_micros(*gap); arrived })
             .collect();
         for (due, n) in out {
             let (_, size) = arrivals[n as usize];
             // A bucket may already hold the tokens.
             let sending =
                 if spec.burst == Bytes::ZERO { Bytes::new(size) / spec.rate } else { Duration::ZERO };
-            prop_assert!(due >= came[n as usize] + sending + spec.delay);
+            prop_assert!(due >= arrived[n as usize] + sending + spec.delay);
         }
     }
 

@@ -75,9 +75,9 @@ fn a_rate_of_zero_is_rejected() {
 #[test]
 fn a_buffer_below_one_packet_is_rejected() {
     for buffer in ["1499B", "0B", "0pkt"] {
-        let said = complaint(&format!("rate=1Mbit/s rtt=1ms buffer={buffer}"));
-        assert!(said.contains(&format!("buffer={buffer}: ")), "{said}");
-        assert!(said.contains("below one packet"), "{said}");
+        let message = complaint(&format!("rate=1Mbit/s rtt=1ms buffer={buffer}"));
+        assert!(message.contains(&format!("buffer={buffer}: ")), "{message}");
+        assert!(message.contains("below one packet"), "{message}");
     }
     // The size of one packet depends on the MTU.
     assert!("rate=1Mbit/s rtt=1ms buffer=1500B".parse::<PathSpec>().is_ok());
@@ -97,8 +97,8 @@ fn unknown_and_duplicate_keys_are_named() {
     let not_a_pair = PathError::NotAPair("fast".into());
     assert_eq!("fast".parse::<PathSpec>(), Err(not_a_pair));
     for key in ["speed", "up.rtt", "sideways.rate", "up.", "="] {
-        let said = complaint(&format!("{key}=1 {DEMO}"));
-        assert!(said.contains("unknown key"), "{said}");
+        let message = complaint(&format!("{key}=1 {DEMO}"));
+        assert!(message.contains("unknown key"), "{message}");
     }
     assert_eq!(complaint(&format!("{DEMO} rtt=1ms")), "path: rtt is given twice; keep one");
 }
@@ -112,8 +112,8 @@ fn a_typo_gets_a_did_you_mean_hint() {
         ("queue=fqcodel", "fq-codel"),
         ("lte", "@lte"),
     ] {
-        let said = complaint(&format!("{DEMO} {slip}"));
-        assert!(said.contains(&format!(" (did you mean {meant}?)")), "{said}");
+        let message = complaint(&format!("{DEMO} {slip}"));
+        assert!(message.contains(&format!(" (did you mean {meant}?)")), "{message}");
     }
     assert!(complaint("@lt").contains("\"@lt\" (did you mean @lte?)"));
     // No known word is similar.

@@ -112,23 +112,23 @@ proptest! {
     ) {
         let mut link: Link<Numbered, _> = Link::new(BYTE_PER_US, DropTail::new(Volume::Packets(100)));
         link.follow(rates(&steps));
-        let (mut now, mut came, mut left) = (0, Vec::new(), Vec::new());
+        let (mut now, mut arrived, mut left) = (0, Vec::new(), Vec::new());
         for (n, (gap, size)) in (0_u64..).zip(arrivals) {
             now += gap;
             while let Some((at, packet)) = link.poll_departure(at_us(now), &mut |_| {}) {
                 left.push((at.as_nanos(), packet.1));
             }
             prop_assert!(link.handle_arrival(at_us(now), Numbered(n, size)).is_ok());
-            came.push(now * 1000);
+            arrived.push(now * 1000);
         }
         while let Some((at, packet)) = link.poll_departure(Time::MAX, &mut |_| {}) {
             left.push((at.as_nanos(), packet.1));
         }
-        prop_assert_eq!(left.len(), came.len());
+        prop_assert_eq!(left.len(), arrived.len());
         let (mut begun, mut before, mut sizes) = (0, 0, 0_u128);
-        for (came, (left, size)) in came.iter().zip(&left) {
-            if *came > before || before == 0 {
-                (begun, sizes) = (*came, 0);
+        for (arrived, (left, size)) in arrived.iter().zip(&left) {
+            if *arrived > before || before == 0 {
+                (begun, sizes) = (*arrived, 0);
             }
             sizes += u128::from(*size) * 8_000_000_000;
             prop_assert!(integral(&steps, begun, *left) >= sizes);

@@ -18,9 +18,9 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u64)>> {
 
 /// Whether the accepted packets and another of `size` at `now` conform: no interval that ends now has more bytes than the
 /// depth and the interval's tokens.
-fn conforms(taken: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
+fn conforms(sent: &[(u64, u64)], now: u64, size: u64, depth: u64) -> bool {
     let mut sum = size;
-    taken.iter().rev().all(|(at, bytes)| {
+    sent.iter().rev().all(|(at, bytes)| {
         sum += bytes;
         sum <= depth + (now - at)
     }) && size <= depth
@@ -30,13 +30,13 @@ proptest! {
     #[test]
     fn a_policer_admits_exactly_the_conforming_packets(arrivals in arrivals(), depth in 1500_u64..6000) {
         let mut policer = Policer::new(BYTE_PER_US, Bytes::new(depth));
-        let (mut now, mut taken) = (0, Vec::new());
+        let (mut now, mut sent) = (0, Vec::new());
         for (gap, size) in arrivals {
             now += gap;
             let admitted = policer.admits(at_us(now), Bytes::new(size));
-            prop_assert_eq!(admitted, conforms(&taken, now, size, depth));
+            prop_assert_eq!(admitted, conforms(&sent, now, size, depth));
             if admitted {
-                taken.push((now, size));
+                sent.push((now, size));
             }
         }
     }
@@ -48,7 +48,7 @@ proptest! {
     ) {
         let bucket = TokenBucket::new(BYTE_PER_US, Bytes::new(depth));
         let mut link = Link::shaper(bucket, DropTail::new(Volume::Packets(1000)));
-        let (mut now, mut came) = (0, Vec::new());
+        let (mut now, mut arrived) = (0, Vec::new());
         let mut out: Vec<(u64, u64)> = Vec::new();
         let mut depart = |link: &mut Link<Numbered, _>, until| {
             while let Some((left, packet)) = link.poll_departure(until, &mut |_| {}) {
@@ -57,14 +57,14 @@ proptest! {
         };
         for (n, (gap, size)) in arrivals.into_iter().enumerate() {
             now += gap;
-            came.push(now);
+            arrived.push(now);
             depart(&mut link, at_us(now));
             link.handle_arrival(at_us(now), Numbered(n as u64, size)).unwrap();
         }
         depart(&mut link, Time::MAX);
-        prop_assert_eq!(out.len(), came.len());
+        prop_assert_eq!(out.len(), arrived.len());
         for (n, &(left, size)) in out.iter().enumerate() {
-            let first = came[n].max(if n > 0 { out[n - 1].0 } else { 0 });
+            let first = arrived[n].max(if n > 0 { out[n - 1].0 } else { 0 });
             prop_assert!(left >= first && conforms(&out[..n], left, size, depth));
             prop_assert!(left == first || !conforms(&out[..n], left - 1, size, depth));
         }
@@ -89,8 +89,8 @@ proptest! {
                 }
             }
             prop_assert_eq!(constant.poll_timeout(), shaper.poll_timeout());
-            let taken = constant.handle_arrival(now, packet);
-            prop_assert_eq!(taken, shaper.handle_arrival(now, packet));
+            let sent = constant.handle_arrival(now, packet);
+            prop_assert_eq!(sent, shaper.handle_arrival(now, packet));
         }
     }
 }
@@ -162,21 +162,21 @@ proptest! {
         };
         let mut direction = Direction::new(&line, Bytes::new(1500), 5);
         let mut now = Time::ZERO;
-        let mut came = Vec::new();
+        let mut arrived = Vec::new();
         for (n, gap) in gaps.iter().enumerate() {
             now += Duration::from_micros(*gap);
             // Small packets: no packet waits in the queue for more than 100 x 4 us.
             if direction.handle_arrival(now, Numbered(n as u64, 50)).is_ok() {
-                came.push((n as u64, now));
+                arrived.push((n as u64, now));
             }
         }
         let out: Vec<_> = std::iter::from_fn(|| direction.poll_delivery(Time::MAX)).collect();
-        prop_assert_eq!(out.len(), came.len());
+        prop_assert_eq!(out.len(), arrived.len());
         prop_assert!(out.is_sorted_by_key(|(due, _)| *due));
         for (due, packet) in out {
-            let (_, came) = came.iter().find(|(n, _)| *n == packet.0).unwrap();
+            let (_, arrived) = arrived.iter().find(|(n, _)| *n == packet.0).unwrap();
             let max = Duration::from_micros(jitter + by + 400) + line.delay;
-            prop_assert!(due >= *came + line.delay && due <= *came + max);
+            prop_assert!(due >= *arrived + line.delay && due <= *arrived + max);
         }
     }
 }

@@ -68,14 +68,14 @@ proptest! {
                     let p = Numbered { flow: *flow, size: *size, ..packet(i as u64) };
                     bytes += size;
                     packets += 1;
-                    if let Err(gone) = queue.enqueue(now, p, Bytes::new(*size), Bytes::ZERO) {
-                        bytes -= gone.size;
+                    if let Err(rejected) = queue.enqueue(now, p, Bytes::new(*size), Bytes::ZERO) {
+                        bytes -= rejected.size;
                         packets -= 1;
                     }
                 } else {
-                    let mut gone = Vec::new();
-                    let head = queue.dequeue(now, &mut |p| gone.push(p));
-                    for p in gone.into_iter().chain(head.map(|(p, _)| p)) {
+                    let mut rejected = Vec::new();
+                    let head = queue.dequeue(now, &mut |p| rejected.push(p));
+                    for p in rejected.into_iter().chain(head.map(|(p, _)| p)) {
                         bytes -= p.size;
                         packets -= 1;
                     }

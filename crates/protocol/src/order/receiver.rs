@@ -235,19 +235,19 @@ mod tests {
         Record::Entries(kinds.into_iter().map(entry).collect())
     }
 
-    fn say(order: &mut ReceiverOrder, message: Message) -> Result<()> {
+    fn receive_message(order: &mut ReceiverOrder, message: Message) -> Result<()> {
         order
             .handle(FramePart::Message(message.to_frame().split_off(FRAME_HEADER_BYTES)))
             .map(|_| ())
     }
 
-    fn tell(order: &mut ReceiverOrder, record: &Record) -> Result<()> {
+    fn receive_record(order: &mut ReceiverOrder, record: &Record) -> Result<()> {
         order.handle(FramePart::Record(record.to_frame().split_off(FRAME_HEADER_BYTES))).map(|_| ())
     }
 
     fn accepted() -> ReceiverOrder {
         let mut order = ReceiverOrder::default();
-        say(&mut order, offer()).unwrap();
+        receive_message(&mut order, offer()).unwrap();
         order.accept();
         order
     }
@@ -255,69 +255,84 @@ mod tests {
     #[test]
     fn an_orderly_transfer_is_accepted() {
         let mut order = accepted();
-        tell(&mut order, &entries(vec![EntryKind::Directory, EntryKind::Stream])).unwrap();
+        receive_record(&mut order, &entries(vec![EntryKind::Directory, EntryKind::Stream]))
+            .unwrap();
         let piece = PieceHeader { entry: 1, piece: 0, hash: [0; 32], length: 2 };
         assert_eq!(order.handle(FramePart::Piece(piece, 2)), Ok(SenderItem::Piece(piece, 2)));
         assert_eq!(order.handle(FramePart::Content(b"ab")), Ok(SenderItem::Content(b"ab")));
-        tell(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2, left_out: 0 }).unwrap();
-        say(&mut order, Message::End).unwrap();
-        say(&mut order, closing()).unwrap();
+        receive_record(&mut order, &Record::Listed { entries: 2, files: 1, bytes: 2, left_out: 0 })
+            .unwrap();
+        receive_message(&mut order, Message::End).unwrap();
+        receive_message(&mut order, closing()).unwrap();
     }
 
     #[test]
     fn a_hard_link_may_refer_only_to_an_earlier_entry() {
         let link = |to| EntryKind::HardLink { to };
-        assert!(tell(&mut accepted(), &entries(vec![link(0)])).is_err());
-        assert!(tell(&mut accepted(), &entries(vec![EntryKind::Stream, link(0)])).is_ok());
-        assert!(tell(&mut accepted(), &entries(vec![EntryKind::Stream, link(1)])).is_err());
+        assert!(receive_record(&mut accepted(), &entries(vec![link(0)])).is_err());
+        assert!(
+            receive_record(&mut accepted(), &entries(vec![EntryKind::Stream, link(0)])).is_ok()
+        );
+        assert!(
+            receive_record(&mut accepted(), &entries(vec![EntryKind::Stream, link(1)])).is_err()
+        );
     }
 
     #[test]
     fn early_content_is_accepted_only_on_request_and_within_limits() {
         let asked = |bytes, listed: usize| {
             let mut order = ReceiverOrder::taking_early(bytes);
-            say(&mut order, offer()).unwrap();
+            receive_message(&mut order, offer()).unwrap();
             order.accept();
-            tell(&mut order, &entries(vec![EntryKind::Stream; listed])).unwrap();
+            receive_record(&mut order, &entries(vec![EntryKind::Stream; listed])).unwrap();
             order
         };
         let early = |entry, length| Record::Early { entry, content: vec![7; length] };
-        assert!(tell(&mut asked(0, 1), &early(0, 1)).is_err(), "nobody asked for it");
+        assert!(receive_record(&mut asked(0, 1), &early(0, 1)).is_err(), "nobody asked for it");
         let mut order = asked(100, 3);
-        assert!(tell(&mut order, &early(0, 60)).is_ok());
-        assert!(tell(&mut order, &early(0, 1)).is_err(), "once of each entry");
-        assert!(tell(&mut order, &early(1, 41)).is_err(), "all of it together is bounded");
-        assert!(tell(&mut order, &early(1, 0)).is_err(), "it could be sent for ever");
-        assert!(tell(&mut order, &early(2, 40)).is_ok());
-        assert!(tell(&mut asked(100, 1), &early(1, 1)).is_err(), "the entry is not listed");
+        assert!(receive_record(&mut order, &early(0, 60)).is_ok());
+        assert!(receive_record(&mut order, &early(0, 1)).is_err(), "once of each entry");
         assert!(
-            tell(
+            receive_record(&mut order, &early(1, 41)).is_err(),
+            "all of it together is bounded"
+        );
+        assert!(receive_record(&mut order, &early(1, 0)).is_err(), "it could be sent for ever");
+        assert!(receive_record(&mut order, &early(2, 40)).is_ok());
+        assert!(
+            receive_record(&mut asked(100, 1), &early(1, 1)).is_err(),
+            "the entry is not listed"
+        );
+        assert!(
+            receive_record(
                 &mut asked(100, 1),
                 &Record::Listed { entries: 1, files: 1, bytes: 9, left_out: 0 }
             )
             .is_ok()
         );
         let mut order = ReceiverOrder::taking_early(100);
-        assert!(tell(&mut order, &early(0, 1)).is_err(), "it comes after the offer");
-        say(&mut order, offer()).unwrap();
+        assert!(receive_record(&mut order, &early(0, 1)).is_err(), "it comes after the offer");
+        receive_message(&mut order, offer()).unwrap();
         order.accept();
         for _ in 0..2 {
-            tell(&mut order, &entries(vec![EntryKind::Stream; MAX_BATCH])).unwrap();
+            receive_record(&mut order, &entries(vec![EntryKind::Stream; MAX_BATCH])).unwrap();
         }
         let last = MAX_BATCH as u32 - 1;
-        assert!(tell(&mut order, &early(last + 1, 1)).is_err(), "so many are kept at most");
-        assert!(tell(&mut order, &early(last, 1)).is_ok());
+        assert!(
+            receive_record(&mut order, &early(last + 1, 1)).is_err(),
+            "so many are kept at most"
+        );
+        assert!(receive_record(&mut order, &early(last, 1)).is_ok());
     }
 
     #[test]
     fn the_list_ends_once_with_the_right_count() {
         let mut order = accepted();
         let listed = |entries| Record::Listed { entries, files: 0, bytes: 0, left_out: 0 };
-        assert!(say(&mut order, Message::End).is_err());
-        assert!(tell(&mut order, &listed(1)).is_err());
-        assert!(tell(&mut order, &listed(0)).is_ok());
-        assert!(tell(&mut order, &listed(0)).is_err());
-        assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
+        assert!(receive_message(&mut order, Message::End).is_err());
+        assert!(receive_record(&mut order, &listed(1)).is_err());
+        assert!(receive_record(&mut order, &listed(0)).is_ok());
+        assert!(receive_record(&mut order, &listed(0)).is_err());
+        assert!(receive_record(&mut order, &entries(vec![EntryKind::Stream])).is_err());
     }
 
     #[test]
@@ -327,19 +342,22 @@ mod tests {
         let frame = refuse().to_frame().split_off(FRAME_HEADER_BYTES);
         let refused = order.handle(FramePart::Message(frame));
         assert_eq!(refused, Ok(SenderItem::Refused("it has begun".into())));
-        assert!(say(&mut order, offer()).is_err(), "nothing follows it");
-        assert!(say(&mut accepted(), refuse()).is_err(), "it comes first or not at all");
+        assert!(receive_message(&mut order, offer()).is_err(), "nothing follows it");
+        assert!(
+            receive_message(&mut accepted(), refuse()).is_err(),
+            "it comes first or not at all"
+        );
     }
 
     #[test]
     fn messages_before_acceptance_of_the_offer_are_rejected() {
         let mut order = ReceiverOrder::default();
         assert!(order.handle(FramePart::Content(b"a")).is_err());
-        assert!(say(&mut order, Message::End).is_err());
-        say(&mut order, offer()).unwrap();
+        assert!(receive_message(&mut order, Message::End).is_err());
+        receive_message(&mut order, offer()).unwrap();
         assert!(order.handle(FramePart::Content(b"a")).is_err());
-        assert!(tell(&mut order, &entries(vec![EntryKind::Stream])).is_err());
-        assert!(say(&mut order, offer()).is_err());
+        assert!(receive_record(&mut order, &entries(vec![EntryKind::Stream])).is_err());
+        assert!(receive_message(&mut order, offer()).is_err());
     }
 
     proptest! {
@@ -353,20 +371,20 @@ mod tests {
                 (ReceiverOrder::default(), false, 0, false);
             for step in steps {
                 match step {
-                    0 => { let _ = say(&mut order, offer()); }
+                    0 => { let _ = receive_message(&mut order, offer()); }
                     1 => { is_accepted |= order.stage == ReceiverStage::Judging; order.accept(); }
-                    2 => if tell(&mut order, &entries(vec![EntryKind::Stream])).is_ok() {
+                    2 => if receive_record(&mut order, &entries(vec![EntryKind::Stream])).is_ok() {
                         prop_assert!(is_accepted && !listed);
                         sent += 1;
                     },
-                    3 => if tell(&mut order, &Record::Listed { entries: sent, files: 0, bytes: 0, left_out: 0 }).is_ok() {
+                    3 => if receive_record(&mut order, &Record::Listed { entries: sent, files: 0, bytes: 0, left_out: 0 }).is_ok() {
                         listed = true;
                     },
-                    4 => if say(&mut order, Message::End).is_ok() {
+                    4 => if receive_message(&mut order, Message::End).is_ok() {
                         prop_assert!(is_accepted && listed);
                     },
-                    5 => { let _ = say(&mut order, closing()); }
-                    _ => { let _ = say(&mut order, Message::Busy); }
+                    5 => { let _ = receive_message(&mut order, closing()); }
+                    _ => { let _ = receive_message(&mut order, Message::Busy); }
                 }
             }
         }

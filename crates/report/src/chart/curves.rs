@@ -201,7 +201,7 @@ fn quantiles(svg: &mut String, each: &QuantileBox, frame: &PlotFrame) {
 fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
-    let mut say = |y: f64, arrow: char, (value, axis): (f64, &Axis)| {
+    let mut write_label = |y: f64, arrow: char, (value, axis): (f64, &Axis)| {
         let text = format!("{}{}", Significant::<4>(value), axis.unit());
         let _ = write!(
             svg,
@@ -211,7 +211,7 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     if highest > frame.y.domain.1 {
         // Below the event ticks.
-        say(
+        write_label(
             frame.y.at(frame.y.domain.1) + 11.0 + marks::moments_height(plot),
             '▲',
             (highest, &plot.y),
@@ -219,10 +219,10 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     }
     let lowest = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
     if lowest < frame.y.domain.0 {
-        say(frame.y.at(frame.y.domain.0) - 5.0, '▼', (lowest, &plot.y));
+        write_label(frame.y.at(frame.y.domain.0) - 5.0, '▼', (lowest, &plot.y));
     }
     let furthest = points().map(|p| p.0).fold(f64::NEG_INFINITY, f64::max);
     if furthest > frame.x.domain.1 {
-        say(frame.y.at(frame.y.domain.0) - 16.0, '▶', (furthest, &plot.x));
+        write_label(frame.y.at(frame.y.domain.0) - 16.0, '▶', (furthest, &plot.x));
     }
 }

@@ -17,11 +17,11 @@ const LEAD: f64 = 12.0;
 /// Width of a letter in a short name, where wide letters do not average out, in a wide typeface.
 const LETTER: f64 = 6.8;
 /// The largest distance between a curve's end and its name.
-const FURTHEST: f64 = 24.0;
+const MAX_LABEL_SHIFT: f64 = 24.0;
 /// The smallest distance at which two ends can be distinguished.
-const DISTINCT: f64 = 2.5;
+const MIN_DISTANCE: f64 = 2.5;
 /// Curves that end before this share of the frame are not named at its edge.
-const NEAR_THE_EDGE: f64 = 0.85;
+const EDGE_SHARE: f64 = 0.85;
 
 /// The width that names need beside the frame, if all curves have ends and names that fit there.
 pub fn room(plot: &Plot) -> Option<f64> {
@@ -43,10 +43,13 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> Option<String> {
         names.push((x, y, curve));
     }
     names.sort_by(|a, b| a.1.total_cmp(&b.1));
-    let wanted: Vec<f64> = names.iter().map(|name| name.1).collect();
-    let places = apart(&wanted);
-    let mixed = wanted.windows(2).any(|pair| pair[1] - pair[0] < DISTINCT);
-    let far = wanted.iter().zip(&places).any(|(wanted, place)| (wanted - place).abs() > FURTHEST);
+    let desired: Vec<f64> = names.iter().map(|name| name.1).collect();
+    let places = apart(&desired);
+    let mixed = desired.windows(2).any(|pair| pair[1] - pair[0] < MIN_DISTANCE);
+    let far = desired
+        .iter()
+        .zip(&places)
+        .any(|(desired, place)| (desired - place).abs() > MAX_LABEL_SHIFT);
     if mixed || far {
         return None;
     }
@@ -74,15 +77,15 @@ fn end(plot: &Plot, curve: &Curve, frame: &PlotFrame) -> Option<(f64, f64)> {
     let (x, y) = *drawn.points.iter().rfind(inside)?;
     let at = frame.x.at(x);
     let share = (at - frame.left()) / (frame.right() - frame.left());
-    (share >= NEAR_THE_EDGE).then(|| (at, frame.y.clamped(y)))
+    (share >= EDGE_SHARE).then(|| (at, frame.y.clamped(y)))
 }
 
-/// Moves lines of text at least a line height apart, in the order of `wanted` and as close as possible by least
+/// Moves lines of text at least a line height apart, in the order of `desired` and as close as possible by least
 /// squares (pool adjacent violators).
-fn apart(wanted: &[f64]) -> Vec<f64> {
+fn apart(desired: &[f64]) -> Vec<f64> {
     // With the lines' heights subtracted, positions only need not decrease.
     let mut pools: Vec<(f64, usize)> = Vec::new();
-    for (i, place) in wanted.iter().enumerate() {
+    for (i, place) in desired.iter().enumerate() {
         let mut pool = (place - i as f64 * LINE_HEIGHT, 1);
         while let Some((mean, count)) = pools.pop_if(|before| before.0 > pool.0) {
             let sum = mean * count as f64 + pool.0 * pool.1 as f64;
@@ -112,10 +115,10 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_two_names_overlap(mut wanted in proptest::collection::vec(0.0..200.0_f64, 0..8)) {
-            wanted.sort_by(f64::total_cmp);
-            let places = apart(&wanted);
-            proptest::prop_assert_eq!(places.len(), wanted.len());
+        fn no_two_names_overlap(mut desired in proptest::collection::vec(0.0..200.0_f64, 0..8)) {
+            desired.sort_by(f64::total_cmp);
+            let places = apart(&desired);
+            proptest::prop_assert_eq!(places.len(), desired.len());
             proptest::prop_assert!(places.windows(2).all(|pair| pair[1] - pair[0] > LINE_HEIGHT - 1e-6));
         }
     }

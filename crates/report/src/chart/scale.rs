@@ -34,15 +34,15 @@ impl PlotScale {
         (self.domain.0..=self.domain.1).contains(&value)
     }
 
-    /// Round values inside the domain, about `wanted` of them.
-    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
+    /// Round values inside the domain, about `count` of them.
+    pub fn ticks(&self, count: usize) -> Vec<f64> {
         if !self.logarithmic {
-            return self.straight.ticks(wanted);
+            return self.straight.ticks(count);
         }
         let (low, high) = self.domain;
         let decades = (high / low).log10();
         // One, two and five of each decade if there are few decades, otherwise only the decades.
-        let steps: &[f64] = if decades < wanted as f64 / 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let steps: &[f64] = if decades < count as f64 / 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let first = low.log10().floor() as i32;
         let last = high.log10().ceil() as i32;
         let all = (first..=last)

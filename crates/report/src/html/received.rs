@@ -39,10 +39,10 @@ fn drawing(outcome: &DemoOutcome, class: &str, width: f64, height: f64) -> Marku
             let points = c.series.t.iter().map(|t| t.as_secs_f64()).zip(arrived);
             let seen = c.series.t.last().copied().unwrap_or_default();
             // The last sample precedes the last byte.
-            let whole = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
+            let end_point = c.duration.map(|end| (end.max(seen).as_secs_f64(), 100.0));
             LineRun {
                 class: super::class(i, c),
-                points: [(0.0, 0.0)].into_iter().chain(points).chain(whole).collect(),
+                points: [(0.0, 0.0)].into_iter().chain(points).chain(end_point).collect(),
             }
         })
         .collect();

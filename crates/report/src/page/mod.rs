@@ -75,14 +75,15 @@ pub fn in_html(text: &str) -> Markup {
 /// A table. On a phone, a row of many columns, or of columns with sentences, becomes a block, where each cell is beside its
 /// heading. A table that is too wide scrolls.
 pub fn table_element(table: &Table) -> Markup {
-    const FIT_A_PHONE: usize = 4;
+    const MAX_PHONE_COLUMNS: usize = 4;
     let class = |column| match column {
         0 => None,
         _ if is_prose(table, column) => Some("prose"),
         _ => is_words(table, column).then_some("words"),
     };
     let has_prose = (0..table.heads.len()).any(|column| is_prose(table, column));
-    let stacks = (table.heads.len() + usize::from(has_prose) > FIT_A_PHONE).then_some("stacks");
+    let stacks =
+        (table.heads.len() + usize::from(has_prose) > MAX_PHONE_COLUMNS).then_some("stacks");
     let head = |column| table.heads.get(column).map_or("", String::as_str);
     html! {
         @if !table.title.is_empty() { p { (table.title) } }

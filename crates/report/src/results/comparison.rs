@@ -36,7 +36,7 @@ const QUANTITIES: [ComparedQuantity; 5] = [
 ];
 
 /// With fewer values, no box plot or distribution is drawn.
-pub const FEWEST_FOR_A_SPREAD: usize = 5;
+pub const MIN_POINTS_FOR_SPREAD: usize = 5;
 
 /// Indices of the parts of a transfer's key.
 const VARIANT: usize = 0;
@@ -201,7 +201,7 @@ fn different_scenarios<'a>(a: &'a Side<'_>, b: &'a Side<'_>) -> Option<[&'a str;
 
 /// A single pair with rates within this share of each other does not show which file is faster: another seed may reverse
 /// them.
-const CLOSE: f64 = 0.02;
+const CLOSE_SHARE: f64 = 0.02;
 
 /// The goodput of the second file relative to the first.
 fn title([a, b]: [&str; 2], cases: &[Case<'_>]) -> String {
@@ -244,7 +244,7 @@ impl Verdict {
         let goodput = difference(quantity, &differences)?;
         // A single pair has no confidence interval.
         let is_close = differences.len() == 1
-            && goodput.mean.abs() < CLOSE * case.mean(0, quantity).unwrap_or(0.0);
+            && goodput.mean.abs() < CLOSE_SHARE * case.mean(0, quantity).unwrap_or(0.0);
         Some(match goodput.mean > 0.0 {
             _ if !goodput.beyond_chance => Verdict::Level,
             _ if is_close => Verdict::Close,
@@ -284,7 +284,7 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
             format!("{b} and {a}: no difference in goodput beyond chance, {rtts} ({pairs})")
         }
         Verdict::Close => {
-            format!("{b}: goodput within {} % of {a}, {rtts} ({pairs})", CLOSE * 100.0)
+            format!("{b}: goodput within {} % of {a}, {rtts} ({pairs})", CLOSE_SHARE * 100.0)
         }
         Verdict::Faster => format!("{b} is faster than {a}: {numbers}"),
         Verdict::Slower => format!("{b} is slower than {a}: {numbers}"),
@@ -348,7 +348,7 @@ fn named(quantity: &ComparedQuantity) -> String {
 }
 
 fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
-    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_SPREAD {
+    if a.measured.len().min(b.measured.len()) < MIN_POINTS_FOR_SPREAD {
         return None;
     }
     let names = [a, b].map(|side| side.name.to_owned()).to_vec();
@@ -373,7 +373,7 @@ fn boxes(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot
 }
 
 fn distributions(a: &Side<'_>, b: &Side<'_>, quantity: &ComparedQuantity) -> Option<Plot> {
-    if a.measured.len().min(b.measured.len()) < FEWEST_FOR_A_SPREAD {
+    if a.measured.len().min(b.measured.len()) < MIN_POINTS_FOR_SPREAD {
         return None;
     }
     let share = Axis::new("share of transfers").between(0.0, 1.0);
@@ -393,7 +393,7 @@ fn paired(
     cases: &[Case<'_>],
 ) -> Option<Plot> {
     let differences: Vec<f64> = cases.iter().flat_map(|case| case.differences(quantity)).collect();
-    if differences.len() < FEWEST_FOR_A_SPREAD {
+    if differences.len() < MIN_POINTS_FOR_SPREAD {
         return None;
     }
     let words = format!("{} − {}: {}", b.name, a.name, named(quantity));

@@ -1,7 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Curve, MarkPosition, Plot, PublishedMark, Table};
 use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, Spread, SweepPoint};
 
-use super::comparison::FEWEST_FOR_A_SPREAD;
+use super::comparison::MIN_POINTS_FOR_SPREAD;
 use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out, titled};
 use crate::sweep::{SweepFile, SweepFilePoint};
@@ -357,7 +357,7 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
         plot.curve(name, origin(engine), group, distribution(rates));
     }
     let differs = |points: &[(f64, f64)]| {
-        points.len() >= FEWEST_FOR_A_SPREAD && points.windows(2).any(|pair| pair[0].0 < pair[1].0)
+        points.len() >= MIN_POINTS_FOR_SPREAD && points.windows(2).any(|pair| pair[0].0 < pair[1].0)
     };
     plot.curves.iter().any(|curve| differs(&curve.points)).then(|| spread_out(plot))
 }

@@ -134,7 +134,7 @@ impl Panel<'_> {
             let middle = y - LABEL_HEIGHT / 2.0;
             self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
         };
-        let mut say = |first: f64, step: f64, arrow: char, value: f64| {
+        let mut write_label = |first: f64, step: f64, arrow: char, value: f64| {
             let y = (0..3).map(|n| first + f64::from(n) * step).find(clear).unwrap_or(first);
             let text = number((value * 100.0).round() / 100.0);
             let _ = write!(
@@ -143,10 +143,10 @@ impl Panel<'_> {
             );
         };
         if highest > self.y.domain.1 {
-            say(top + 12.0, LABEL_HEIGHT, '▲', highest);
+            write_label(top + 12.0, LABEL_HEIGHT, '▲', highest);
         }
         if lowest < self.y.domain.0 {
-            say(bottom - 5.0, -LABEL_HEIGHT, '▼', lowest);
+            write_label(bottom - 5.0, -LABEL_HEIGHT, '▼', lowest);
         }
     }
 

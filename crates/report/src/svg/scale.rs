@@ -20,11 +20,11 @@ impl LinearScale {
         p0 + (value - v0) / (v1 - v0) * (p1 - p0)
     }
 
-    /// Round values inside the domain, about `wanted` of them: multiples of 1, 2 or 5 times a
+    /// Round values inside the domain, about `count` of them: multiples of 1, 2 or 5 times a
     /// power of ten.
-    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
+    pub fn ticks(&self, count: usize) -> Vec<f64> {
         let (low, high) = self.domain;
-        let rough = (high - low) / wanted.max(1) as f64;
+        let rough = (high - low) / count.max(1) as f64;
         let power = 10_f64.powf(rough.log10().floor());
         let step = match rough / power {
             r if r <= 1.0 => power,

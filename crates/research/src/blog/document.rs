@@ -88,10 +88,10 @@ impl Blog {
             "with headers",
         ]);
         for row in &self.rows {
-            let [asked, window, advertised, expected, measured, accuracy, with_headers] =
+            let [requested, window, advertised, expected, measured, accuracy, with_headers] =
                 cells(row);
             let accuracy = format!("{accuracy} %");
-            here.row(&[asked, window, advertised, expected, measured, accuracy, with_headers]);
+            here.row(&[requested, window, advertised, expected, measured, accuracy, with_headers]);
         }
         let mut then = MarkdownTable::new(&["asked", "window", "expected", "measured", "accuracy"]);
         for row in &PUBLISHED {
@@ -158,10 +158,10 @@ impl Blog {
             "accuracy %",
         ]);
         for (row, published) in self.rows.iter().zip(&PUBLISHED) {
-            let [asked, window, advertised, expected, measured, accuracy, with_headers] =
+            let [requested, window, advertised, expected, measured, accuracy, with_headers] =
                 cells(row);
             table.row(&[
-                asked,
+                requested,
                 kb(row.buffer_bytes, 0),
                 window,
                 advertised,

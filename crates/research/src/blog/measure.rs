@@ -26,17 +26,17 @@ const FAR: u64 = 1;
 
 /// Measures one receive buffer on a fresh path.
 pub(super) fn row(
-    asked: Bytes,
+    requested: Bytes,
     expected: &Expectation,
     each: Duration,
 ) -> Result<BlogRow, LabError> {
     let emulation = Emulation::start(&path()?)?;
     settings::set(emulation.far(), "tcp_moderate_rcvbuf", "0")?;
-    let seen = BlogTestbed::new(&emulation, asked)?.run(each)?;
+    let seen = BlogTestbed::new(&emulation, requested)?.run(each)?;
     let certificate = Certificate::from(&emulation.finish()?);
     let measured = (seen.received / seen.lasted).as_f64();
     Ok(BlogRow {
-        asked_bytes: asked.get(),
+        asked_bytes: requested.get(),
         buffer_bytes: seen.buffer.get(),
         window_expected_bytes: expected.window.get(),
         window_advertised_bytes: seen.window.get(),
@@ -82,9 +82,9 @@ struct BlogTestbed {
 }
 
 impl BlogTestbed {
-    fn new(emulation: &Emulation, asked: Bytes) -> Result<BlogTestbed, LabError> {
+    fn new(emulation: &Emulation, requested: Bytes) -> Result<BlogTestbed, LabError> {
         let (near, far) = (emulation.near(), emulation.far());
-        let buffer = FlowOptions { receive_buffer: Some(asked), ..FlowOptions::default() };
+        let buffer = FlowOptions { receive_buffer: Some(requested), ..FlowOptions::default() };
         let at = (far.address(), IPERF_PORT).into();
         let listener = on(far, || Listener::open(at, &buffer)).doing("listen")?;
         let reno = FlowOptions { congestion: Some("reno".into()), ..FlowOptions::default() };

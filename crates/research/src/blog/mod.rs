@@ -105,13 +105,13 @@ struct Expectation {
 }
 
 impl Expectation {
-    fn of(asked: Bytes, era: Era, rmem_max: Bytes) -> Result<Expectation, TheoryError> {
+    fn of(requested: Bytes, era: Era, rmem_max: Bytes) -> Result<Expectation, TheoryError> {
         let payload = Framing::COMMON.payload(MTU)?;
         let ratio = ScalingRatio::measured(payload, PACKET_MEMORY)?;
         // The handshake chose a window scale for the window that the buffer allowed at the time.
-        let first = era.window_of_so_rcvbuf(asked, rmem_max, None)?;
+        let first = era.window_of_so_rcvbuf(requested, rmem_max, None)?;
         let max = WindowScale::of_linux(rmem_max, rmem_max, Some(first)).largest_window();
-        let window = era.window_of_so_rcvbuf(asked, rmem_max, Some(ratio))?.min(max);
+        let window = era.window_of_so_rcvbuf(requested, rmem_max, Some(ratio))?.min(max);
         let serialisation = Framing::COMMON.on_the_wire(payload)? / LINK;
         Ok(Expectation {
             window,
@@ -131,10 +131,10 @@ pub fn blog(each: Duration, progress: &mut dyn FnMut(&BlogRow)) -> Result<Blog, 
     let rmem_max = sysctl::rmem_max().doing("read net.core.rmem_max")?;
     let mut rows = Vec::new();
     for published in &PUBLISHED {
-        let asked = Bytes::new(published.asked_kb * 1000);
-        let expected = Expectation::of(asked, era, rmem_max)
+        let requested = Bytes::new(published.asked_kb * 1000);
+        let expected = Expectation::of(requested, era, rmem_max)
             .map_err(|error| LabError::Inside(format!("lab: {error}")))?;
-        let row = measure::row(asked, &expected, each)?;
+        let row = measure::row(requested, &expected, each)?;
         progress(&row);
         rows.push(row);
     }

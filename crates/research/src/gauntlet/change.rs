@@ -9,7 +9,7 @@ use super::random_stream::RandomStream;
 const MAX_MBIT: f64 = 900.0;
 
 /// Whether the rate changes, the route changes, flows join, and flows leave.
-fn which(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
+fn change_kinds(stream: &impl Fn(&str) -> RandomStream) -> (bool, bool, bool, bool) {
     let [rate, route, join, leave] =
         ["rate change", "route change", "joiners", "leavers"].map(|what| stream(what).chance(0.5));
     // Every path of this population has at least one change.
@@ -27,7 +27,7 @@ pub(super) fn of_path(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,
 ) -> String {
-    let (rate, route, ..) = which(stream);
+    let (rate, route, ..) = change_kinds(stream);
     let mut text = String::new();
     if rate {
         let at = moment(&mut stream("rate change time"));
@@ -55,11 +55,11 @@ pub(super) fn of_company(
     stream: &impl Fn(&str) -> RandomStream,
     PathBasics { mbit, rtt_ms }: PathBasics,
 ) -> String {
-    let (_, _, join, leave) = which(stream);
+    let (_, _, join, leave) = change_kinds(stream);
     let mut text = String::new();
     if join {
         let at = moment(&mut stream("joining"));
-        let count = stream("joiner count").whole(1, 4);
+        let count = stream("joiner count").integer(1, 4);
         let _ = write!(
             text,
             "\n[[cross]]\nkind = \"elephants\"\ncount = {count}\ncongestion = \"cubic\"\n\
@@ -67,7 +67,7 @@ pub(super) fn of_company(
         );
     }
     if leave {
-        let count = stream("leaver count").whole(1, 4);
+        let count = stream("leaver count").integer(1, 4);
         // The fair share over the same time.
         let seconds = stream("leaving").between(5.0, 15.0);
         let packets = mbit * 1e6 * seconds / (count + 1) as f64 / 8.0 / PACKET_BYTES;

@@ -12,9 +12,9 @@ pub(super) fn drawn(
     }
     let load = stream("load").between(0.1, 0.7);
     let bits = mbit * 1e6 * load;
-    let kind = match stream("cross kind").whole(0, 3) {
+    let kind = match stream("cross kind").integer(0, 3) {
         0 => {
-            let count = stream("pareto sources").whole(2, 20);
+            let count = stream("pareto sources").integer(2, 20);
             let rate = bits / count as f64;
             return format!(
                 "\n[[cross]]              # {:.0} % of the rate\nkind = \"pareto\"\ncount = {count}\nrate = \"{rate:.0}bit/s\"\n",
@@ -32,7 +32,7 @@ pub(super) fn drawn(
                 (packets * 1.2).round()
             )
         }
-        2 => format!("kind = \"elephants\"\ncount = {}\n", stream("elephants").whole(1, 8)),
+        2 => format!("kind = \"elephants\"\ncount = {}\n", stream("elephants").integer(1, 8)),
         _ => {
             let size = stream("size").log_between(50e3, 2e6);
             let cycle = 1.0 + libm::log2(size / PACKET_BYTES / 10.0 + 1.0) * rtt_ms * 1e-3;

@@ -170,7 +170,7 @@ fn path(stream: &impl Fn(&str) -> RandomStream, PathBasics { mbit, rtt_ms }: Pat
 /// Start times of the transfers, seconds.
 fn starts(stream: &impl Fn(&str) -> RandomStream, population: Population) -> Vec<f64> {
     let count = match population {
-        Population::Transfers => stream("transfers").whole(2, 8),
+        Population::Transfers => stream("transfers").integer(2, 8),
         _ => 1,
     };
     let mut delay = stream("starts");

@@ -45,14 +45,14 @@ impl RunMeasured {
         let seconds = scenario.duration.as_secs_f64();
         let measured = (from.as_secs_f64(), until.as_secs_f64());
         let acknowledged = |index: usize, (transfer, finished): (&Transfer, &TransferOutcome)| {
-            let under_way = match transfer.size {
+            let active_s = match transfer.size {
                 Some(_) => {
                     let began = began(scenario, outcome, index);
                     time_under_way(measured, began, finished.completion_s)
                 }
                 None => seconds,
             };
-            finished.goodput_bps * under_way
+            finished.goodput_bps * active_s
         };
         let delivered: f64 = judged.iter().map(|(index, pair)| acknowledged(*index, *pair)).sum();
         let goodputs = judged.iter().map(|(index, (transfer, finished))| {

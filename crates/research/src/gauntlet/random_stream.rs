@@ -25,7 +25,7 @@ impl RandomStream {
     }
 
     /// A whole number from `low` to `high`, uniformly distributed.
-    pub(crate) fn whole(&mut self, low: u64, high: u64) -> u64 {
+    pub(crate) fn integer(&mut self, low: u64, high: u64) -> u64 {
         low + (self.0.unit() * (high - low + 1) as f64) as u64
     }
 

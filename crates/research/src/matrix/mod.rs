@@ -60,7 +60,7 @@ pub struct MatrixResult {
 
 /// Offset between the starts of two runs: not a multiple of any test's RTT, so that each run starts in another phase of the
 /// other flows.
-const BETWEEN_STARTS: Duration = Duration::from_millis(37);
+const START_SPACING: Duration = Duration::from_millis(37);
 
 impl MatrixCase {
     /// The scenario with `variant`, cut to `longest`, for run number `run`.
@@ -75,7 +75,7 @@ impl MatrixCase {
         let mut scenario = Scenario::parse_with(test.text, &overrides)?;
         scenario.duration = longest.map_or(scenario.duration, |max| scenario.duration.min(max));
         scenario.seed += run;
-        let later = BETWEEN_STARTS * run;
+        let later = START_SPACING * run;
         let first = scenario.transfers.len() - 1;
         if let Tested::Alike { flows, every } = self.tested {
             let like = scenario.transfers[first].clone();
@@ -149,13 +149,13 @@ impl MatrixResult {
             Tested::Last => 1,
             Tested::Alike { flows, .. } => flows as usize,
         };
-        let (others, tested) = outcome.transfers.split_at(outcome.transfers.len() - flows);
+        let (competing, tested) = outcome.transfers.split_at(outcome.transfers.len() - flows);
         let rates = || tested.iter().map(|transfer| transfer.goodput_bps);
         let total: f64 = rates().sum();
         let squares: f64 = rates().map(|rate| rate * rate).sum();
         let crossing: f64 = outcome.cross.iter().map(|cross| cross.goodput_bps).sum();
-        let beside = others.iter().map(|transfer| transfer.goodput_bps).sum::<f64>() + crossing;
-        let alone = others.is_empty() && outcome.cross.is_empty();
+        let beside = competing.iter().map(|transfer| transfer.goodput_bps).sum::<f64>() + crossing;
+        let alone = competing.is_empty() && outcome.cross.is_empty();
         let mean = |of: fn(&sweetspot_scenario::TransferOutcome) -> f64| {
             tested.iter().map(of).sum::<f64>() / flows as f64
         };
@@ -187,10 +187,10 @@ mod tests {
                         Tested::Last => 1,
                         Tested::Alike { flows, .. } => flows as usize,
                     };
-                    let (others, tested) =
+                    let (competing, tested) =
                         scenario.transfers.split_at(scenario.transfers.len() - flows);
                     assert!(tested.iter().all(|transfer| transfer.sizing == variant.sizing));
-                    assert!(others.iter().all(|transfer| transfer.sizing == Sizing::Kernel));
+                    assert!(competing.iter().all(|transfer| transfer.sizing == Sizing::Kernel));
                 }
             }
         }

@@ -19,69 +19,69 @@ const ABSTRACT: Abstract<'_> = Abstract {
 };
 
 /// Maximum allowed median deviation of goodput.
-pub const MAX_MEDIAN: f64 = 0.05;
+pub const MAX_MEDIAN_DEVIATION: f64 = 0.05;
 /// Maximum allowed deviation of goodput in one case.
-pub const MAX_WORST: f64 = 0.12;
+pub const MAX_DEVIATION: f64 = 0.12;
 /// Maximum allowed deviation of the Maximum Feasible Throughput and of its window.
-pub const MAX_FOR_MAXIMUM: f64 = 0.08;
+pub const MAX_MAXIMUM_DEVIATION: f64 = 0.08;
 
 /// Settings that are reported together.
 struct SettingFamily {
     title: &'static str,
     /// Whether the bounds apply to it.
-    asked: bool,
+    is_target: bool,
     belongs: fn(&Ns2Setting) -> bool,
 }
 
 const FAMILIES: [SettingFamily; 10] = [
     SettingFamily {
         title: "no cross traffic, Reno and NewReno",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "none" && !s.congestion.starts_with("sack"),
     },
     SettingFamily {
         title: "no cross traffic, SACK of ns-2 (`sack1`)",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "none" && s.congestion == "sack1",
     },
     SettingFamily {
         title: "the same, here by RFC 6675 (`sack`)",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "none" && s.congestion == "sack",
     },
     SettingFamily {
         title: "elephants, ns-2.35's defaults",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "elephants" && s.flavour == "2.35" && s.congestion == "reno",
     },
     SettingFamily {
         title: "elephants, delayed ACKs and initial window 1",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "elephants" && s.flavour == "2002",
     },
     SettingFamily {
         title: "elephants, NewReno and SACK targets",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "elephants" && s.congestion != "reno",
     },
     SettingFamily {
         title: "pareto, ns-2.35's defaults",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "pareto" && s.flavour == "2.35",
     },
     SettingFamily {
         title: "pareto, delayed ACKs and initial window 1",
-        asked: true,
+        is_target: true,
         belongs: |s| s.cross == "pareto" && s.flavour == "2002",
     },
     SettingFamily {
         title: "congested elephants (2 Mbit/s, noisy)",
-        asked: false,
+        is_target: false,
         belongs: |s| s.cross == "elephants-congested",
     },
     SettingFamily {
         title: "mice (not asked for, sleeps set for 70 % and for congestion)",
-        asked: false,
+        is_target: false,
         belongs: |s| s.cross.starts_with("mice"),
     },
 ];
@@ -113,8 +113,8 @@ fn summary(text: &mut String, comparisons: &[Ns2Comparison]) {
     let _ = writeln!(
         text,
         "\n## Goodput\n\nTarget: the median within {:.0} %, the worst within {:.0} %.\n",
-        MAX_MEDIAN * 100.0,
-        MAX_WORST * 100.0
+        MAX_MEDIAN_DEVIATION * 100.0,
+        MAX_DEVIATION * 100.0
     );
     let columns = ["cases", "windows", "median", "worst", "where", "target"];
     let mut table = MarkdownTable::new(&columns);
@@ -128,21 +128,21 @@ fn summary(text: &mut String, comparisons: &[Ns2Comparison]) {
         let place = worst.map_or(String::new(), |c| {
             format!("{} B={} S={}", c.setting.congestion, c.setting.buffer, c.window)
         });
-        let met = spread.median <= MAX_MEDIAN && spread.worst <= MAX_WORST;
+        let met = spread.median <= MAX_MEDIAN_DEVIATION && spread.worst <= MAX_DEVIATION;
         table.row(&[
             family.title.to_owned(),
             spread.count.to_string(),
             format!("{:.2} %", spread.median * 100.0),
             format!("{:.1} %", spread.worst * 100.0),
             place,
-            verdict(family.asked, met).to_owned(),
+            verdict(family.is_target, met).to_owned(),
         ]);
     }
     let _ = writeln!(text, "{table}");
 }
 
-fn verdict(asked: bool, met: bool) -> &'static str {
-    match (asked, met) {
+fn verdict(is_target: bool, met: bool) -> &'static str {
+    match (is_target, met) {
         (false, _) => "-",
         (true, true) => "met",
         (true, false) => "**missed**",
@@ -165,7 +165,7 @@ fn maximum_table<E: Engine + Sync>(
         "## Maximum Feasible Throughput\n\nThe best of the windows that ns-2 ran, Mbit/s at S \
          in packets, and the result of the bracketing search, which chooses the windows itself. \
          Target for elephants and pareto: MFT and S within {:.0} %.\n",
-        MAX_FOR_MAXIMUM * 100.0
+        MAX_MAXIMUM_DEVIATION * 100.0
     );
     let columns =
         ["setting", "B_t", "ns-2", "here, same windows", "MFT", "S", "target", "here, search"];
@@ -174,7 +174,7 @@ fn maximum_table<E: Engine + Sync>(
         let setting = &maximum.setting;
         let scenario = setting.scenario(2, 1)?;
         let found = find_mft(engine, &scenario, SearchBounds::around(&scenario), 1, workers)?;
-        let asked = setting.cross != "mice";
+        let is_target = setting.cross != "mice";
         table.row(&[
             name(setting),
             setting.buffer.to_string(),
@@ -182,7 +182,7 @@ fn maximum_table<E: Engine + Sync>(
             at(maximum.ours),
             deviation(maximum.ours.0, maximum.theirs.0),
             deviation(maximum.ours.1 as f64, maximum.theirs.1 as f64),
-            verdict(asked, agrees(maximum)).to_owned(),
+            verdict(is_target, agrees(maximum)).to_owned(),
             at((found.rate_bps / 1e6, found.window)),
         ]);
     }
@@ -192,7 +192,7 @@ fn maximum_table<E: Engine + Sync>(
 
 /// Whether this simulator's maximum is close enough to ns-2's.
 pub(super) fn agrees(maximum: &Ns2Maximum) -> bool {
-    let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAX_FOR_MAXIMUM;
+    let close = |ours: f64, theirs: f64| (ours / theirs - 1.0).abs() <= MAX_MAXIMUM_DEVIATION;
     close(maximum.ours.0, maximum.theirs.0) && close(maximum.ours.1 as f64, maximum.theirs.1 as f64)
 }
 

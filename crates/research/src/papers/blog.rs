@@ -69,7 +69,7 @@ fn table_1(stage: &Stage<'_>) -> Result<Figure, StudyError> {
 }
 
 /// The argument of iperf's -w, kB.
-const ASKED: [u64; 5] = [50, 75, 83, 100, 125];
+const REQUESTED_KB: [u64; 5] = [50, 75, 83, 100, 125];
 
 fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     let mut published = Comparisons::of("blog", "table2")?;
@@ -80,9 +80,10 @@ fn table_2(stage: &Stage<'_>) -> Result<Figure, StudyError> {
     );
     let advertised =
         |asked: u64| ERA.window_of_so_rcvbuf(Bytes::new(asked * 1000), Bytes::MAX, None);
-    let windows: Vec<Bytes> = ASKED.iter().map(|w| advertised(*w)).collect::<Result<_, _>>()?;
+    let windows: Vec<Bytes> =
+        REQUESTED_KB.iter().map(|w| advertised(*w)).collect::<Result<_, _>>()?;
     let scenario = BLOG_2.with(&[])?;
-    let cases: Vec<String> = ASKED.iter().map(|asked| format!("-w {asked} kB")).collect();
+    let cases: Vec<String> = REQUESTED_KB.iter().map(|asked| format!("-w {asked} kB")).collect();
     if stage.theory {
         let mut points = Vec::new();
         for (case, window) in cases.iter().zip(&windows) {

@@ -63,7 +63,7 @@ const INPUTS: u64 = 100;
 const CROWD: f64 = 1.5;
 const WARMUP: u64 = 15;
 /// Largest buffer in units of C T_o: beyond twice that, the load no longer fills the buffer.
-const REACH: f64 = 2.0;
+const MAX_BUFFER_BDPS: f64 = 2.0;
 
 impl GridCell {
     fn new(
@@ -74,7 +74,7 @@ impl GridCell {
     ) -> Result<GridCell, StudyError> {
         let link = GridCell::link(gamma, tail_index)?;
         let scenario = link.scenario(WARMUP, scale.grid_seconds)?;
-        let buffers = ladder((REACH * link.bdp()) as u64, scale.grid_buffers);
+        let buffers = ladder((MAX_BUFFER_BDPS * link.bdp()) as u64, scale.grid_buffers);
         let measured = measure(runner, &scenario, &buffers, scale.grid_seeds)?;
         let fits = Fits::of(&scenario, &measured);
         let bootstrap = Bootstrap::of(&scenario, &measured);

@@ -248,7 +248,7 @@ fn row(
 /// Minimum loss rate: a few lost packets in a run are not significant.
 const MIN_LOSS: f64 = 1e-4;
 /// Minimum number of flows for a median.
-const FEWEST: u64 = 10;
+const MIN_FLOWS: u64 = 10;
 
 fn log_error(found: &Prediction, form: Form, buffer: Packets, loss: f64) -> f64 {
     let predicted = found.loss(form).loss(buffer).map_or(1.0, |p| p.get());
@@ -330,7 +330,7 @@ impl Described {
     /// Throughput with `buffer` relative to the best buffer tried.
     fn share(&self, of: ThroughputOf, favour: Favour, buffer: f64) -> Option<f64> {
         let counted: Vec<BufferMeasured> =
-            self.situation.measured.iter().filter(|m| of(m).flows >= FEWEST).cloned().collect();
+            self.situation.measured.iter().filter(|m| of(m).flows >= MIN_FLOWS).cloned().collect();
         let rate = |m: &BufferMeasured| of(m).median_bps;
         let bdp = self.traffic.bdp.get();
         let within = |m: &&BufferMeasured| favour == Favour::Short || m.buffer as f64 <= bdp;
@@ -415,14 +415,14 @@ mod tests {
                 *parameter = row.iter().zip(x).map(|(c, x)| c * x).sum();
             }
             let here = link.traffic.prediction(&parameters).unwrap();
-            let there = link.traffic.predict().unwrap();
+            let elsewhere = link.traffic.predict().unwrap();
             let near = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-3;
             assert!(
-                near(here.power_law.b(), there.power_law.b()),
+                near(here.power_law.b(), elsewhere.power_law.b()),
                 "run sweetspot-research bench router"
             );
-            assert!(near(here.exponential.b(), there.exponential.b()));
-            assert!(near(here.delay_slope, there.delay_slope));
+            assert!(near(here.exponential.b(), elsewhere.exponential.b()));
+            assert!(near(here.delay_slope, elsewhere.delay_slope));
         }
     }
 

@@ -117,7 +117,7 @@ pub(super) fn sizes(
         logarithmic("mean throughput, kbit/s"),
     );
     let bins = SizeBin::merged(measured.runs.iter().map(|run| &run.by_size));
-    let bins = || bins.iter().filter(|bin| bin.flows >= FEWEST);
+    let bins = || bins.iter().filter(|bin| bin.flows >= MIN_FLOWS);
     figure.simulated("simulated", bins().map(|bin| (bin.packets, bin.mean_bps / 1e3)));
     let packet = scenario.path.packet;
     let rtt = mean_rtt(scenario, measured.delay_s);
@@ -150,7 +150,7 @@ fn round_trips(cross: &Cross) -> Vec<f64> {
 }
 
 /// Minimum number of flows for a meaningful mean.
-const FEWEST: u64 = 15;
+const MIN_FLOWS: u64 = 15;
 
 #[cfg(test)]
 mod tests {

@@ -15,14 +15,14 @@ pub(super) struct Eta {
     /// When the current part began.
     began: Time,
     /// Totals over the parts that show the speed: usual time and actual time.
-    told: (f64, f64),
+    usual_and_actual: (f64, f64),
 }
 
 impl Eta {
     /// An estimate for parts with these usual times, run one after the other from `now` on.
     pub fn new(usual: impl IntoIterator<Item = Duration>, now: Time) -> Eta {
         let usual = usual.into_iter().map(Duration::as_secs_f64).collect();
-        Eta { usual, done: 0, began: now, told: (0.0, 0.0) }
+        Eta { usual, done: 0, began: now, usual_and_actual: (0.0, 0.0) }
     }
 
     /// Marks the current part as finished; returns how long it took.
@@ -30,8 +30,8 @@ impl Eta {
         let took = now.since(self.began);
         let usual = self.usual.get(self.done).copied().unwrap_or_default();
         if took.as_secs_f64() > KNOWN_SHARE * usual {
-            self.told.0 += usual;
-            self.told.1 += took.as_secs_f64();
+            self.usual_and_actual.0 += usual;
+            self.usual_and_actual.1 += took.as_secs_f64();
         }
         (self.done, self.began) = (self.done + 1, now);
         took
@@ -39,7 +39,7 @@ impl Eta {
 
     /// The estimated remaining time.
     pub fn left(&self, now: Time) -> Duration {
-        let (usual, took) = self.told;
+        let (usual, took) = self.usual_and_actual;
         let pace = if usual > 0.0 { took / usual } else { 1.0 };
         let rest = self.usual.get(self.done..).unwrap_or_default();
         let present = rest

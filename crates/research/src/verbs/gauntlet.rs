@@ -106,10 +106,10 @@ const SIZINGS: &[&str] = &["sobas", "sobas:live", "sobas:paper", "drs", "max"];
 
 /// Parses 300 or 100..200.
 fn paths(text: &str) -> Result<Range<u64>, String> {
-    let whole = |text: &str| text.trim().parse().ok().filter(|n: &u64| *n < 1 << 53);
+    let integer = |text: &str| text.trim().parse().ok().filter(|n: &u64| *n < 1 << 53);
     let range = match text.split_once("..") {
-        Some((first, end)) => whole(first).zip(whole(end)).map(|(first, end)| first..end),
-        None => whole(text).map(|end| 0..end),
+        Some((first, end)) => integer(first).zip(integer(end)).map(|(first, end)| first..end),
+        None => integer(text).map(|end| 0..end),
     };
     range
         .filter(|range| !range.is_empty())
@@ -226,7 +226,7 @@ fn run_interruptibly(
     };
     let workers = arguments.parallel.workers();
     let run = || runner.run(&plan, workers);
-    let measured = progress::while_it_runs(run, || engine.done(), total, interrupted)?;
+    let measured = progress::run_with_progress(run, || engine.done(), total, interrupted)?;
     Ok((plan, measured))
 }
 

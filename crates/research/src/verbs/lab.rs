@@ -48,12 +48,12 @@ pub fn run(experiment: LabExperiment) -> Ending {
         let why = format!("--each {}: give {MIN_MEASURED} to {MAX_MEASURED}", arguments.each);
         return Err(UsageError::new(why).into());
     }
-    whole_file::has_place("--out", arguments.out.as_deref())?;
+    whole_file::check_creatable("--out", arguments.out.as_deref())?;
     let left = match &arguments.out {
         Some(out) => format!("{} is not written", out.shown()),
         None => "there is no result".to_owned(),
     };
-    signals::tell_when_interrupted(format!(
+    signals::print_when_interrupted(format!(
         "sweetspot-research: interrupted before the experiment was complete; {left}\n"
     ));
     let result = isolated(|| blog(arguments.each, &mut show))?;

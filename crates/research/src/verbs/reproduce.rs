@@ -19,7 +19,7 @@ use sweetspot_comparison::machine;
 use sweetspot_program::build::identity;
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::Shown;
-use sweetspot_program::progress::{until_interrupted, while_it_says};
+use sweetspot_program::progress::{run_with_status_lines, until_interrupted};
 use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::Parallel;
 use sweetspot_program::usage_error::UsageError;
@@ -93,7 +93,7 @@ pub fn run(arguments: ReproduceArguments) -> Ending {
         arguments.what.iter().cloned().partition(|word| word == NS2 || word == ROUTER_TABLES);
     let entries = find(&figures).map_err(UsageError::new)?;
     make(&arguments.out)?;
-    let mut written = Written { told_at_the_end: arguments.json, paths: Vec::new() };
+    let mut written = Written { as_json: arguments.json, paths: Vec::new() };
     if documents.iter().any(|word| word == ROUTER_TABLES) {
         router_tables(&arguments, &mut written)?;
     }
@@ -233,7 +233,7 @@ fn figures_of(
     let figures = if stage.lab.is_some() {
         work()
     } else {
-        while_it_says(work, || to_go(&eta), || kept.interrupted())
+        run_with_status_lines(work, || to_go(&eta), || kept.interrupted())
     }?;
     let mut took = kept.took(clock::now().since(started).as_secs_f64(), stage.workers);
     took.extend(lab.verdict().map(|verdict| format!(", {verdict}")));
@@ -332,14 +332,14 @@ fn make(directory: &Path) -> Result<(), String> {
 /// The files written.
 struct Written {
     /// Whether their names are printed at the end rather than as they are written.
-    told_at_the_end: bool,
+    as_json: bool,
     paths: Vec<PathBuf>,
 }
 
 impl Written {
     fn write(&mut self, path: &Path, text: &str) -> Result<(), String> {
         fs::write(path, text).map_err(|error| blame(path, &error))?;
-        if !self.told_at_the_end {
+        if !self.as_json {
             out!("wrote {}", path.shown());
         }
         self.paths.push(path.to_owned());

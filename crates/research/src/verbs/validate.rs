@@ -72,7 +72,7 @@ struct FindingLine {
 }
 
 pub fn run(arguments: ValidateArguments) -> Ending {
-    if arguments.population.is_asked_for() {
+    if arguments.population.is_requested() {
         return population::run(&arguments.population, arguments.out.as_ref(), arguments.json);
     }
     if arguments.standing {

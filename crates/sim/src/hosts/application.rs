@@ -36,18 +36,18 @@ impl Reader {
 
     /// Reads the portions that are due.
     pub(crate) fn read(&mut self, now: Time) -> Bytes {
-        let mut taken = Bytes::ZERO;
+        let mut amount = Bytes::ZERO;
         while self.due.has_passed(now) && self.unread > Bytes::ZERO {
             let paced = self.schedule.is_paced();
             let portion = if paced { self.portion.min(self.unread) } else { self.unread };
             self.unread = self.unread.saturating_sub(portion);
-            taken += portion;
+            amount += portion;
             self.due = Deadline::at(self.next_read(now));
         }
         if self.unread == Bytes::ZERO {
             self.due = Deadline::NEVER;
         }
-        taken
+        amount
     }
 
     /// The open window, in packets.
@@ -142,12 +142,12 @@ mod tests {
         let text = "rate=800kbit/s,pause=50ms+100ms";
         let mut reader = reader(text, 100);
         assert_eq!(reader.handle_arrival(at(0), Bytes::new(100_000)), Bytes::ZERO);
-        let mut taken = Bytes::ZERO;
+        let mut amount = Bytes::ZERO;
         while let Some(due) = reader.due.time().filter(|due| *due <= at(200)) {
-            taken += reader.read(due);
+            amount += reader.read(due);
         }
         // Reads at 10, 20, 30 and 40 ms; the read due at 50 happens at 150; then at 160, 170, 180, 190 and 200 ms.
-        assert_eq!(taken, Bytes::new(10_000));
+        assert_eq!(amount, Bytes::new(10_000));
         assert_eq!(reader.unread, Bytes::new(90_000));
     }
 

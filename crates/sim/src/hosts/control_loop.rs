@@ -191,7 +191,7 @@ mod tests {
         }
 
         /// Time passes, the receiver times a round trip, and segments arrive.
-        fn hear(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
+        fn receive(&mut self, now: Time, rtt: Duration, bytes: Bytes) {
             self.control_loop.handle_timeout(now, SETTING.max_window);
             self.control_loop.handle_round_trip(rtt);
             self.control_loop.handle_data(now, bytes, Bytes::ZERO);
@@ -218,7 +218,7 @@ mod tests {
                 now += Duration::from_millis(pause);
                 let (rtt, bytes) = (Duration::from_millis(rtt), SETTING.mss * segments);
                 for receiver in alone.iter_mut().chain([&mut clamped]) {
-                    receiver.hear(now, rtt, bytes);
+                    receiver.receive(now, rtt, bytes);
                 }
                 // `None` means no limit.
                 let min = alone.iter().filter_map(|receiver| receiver.window).min();

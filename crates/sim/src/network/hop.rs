@@ -229,9 +229,9 @@ impl Managed {
         }
         self.accepted += 1;
         self.accepted_bytes += u64::from(packet.size);
-        let taken = self.link.handle_arrival(now, packet);
+        let result = self.link.handle_arrival(now, packet);
         self.waits.max = self.waits.max.max(self.link.waiting_packets());
-        taken.inspect_err(|packet| self.refuse(packet))
+        result.inspect_err(|packet| self.refuse(packet))
     }
 
     /// Changes the count of an accepted packet to a refused one.

@@ -72,7 +72,7 @@ struct InputLink {
 }
 
 /// The result for a packet that passes a drop-tail hop just before its host.
-pub(crate) enum Passage {
+pub(crate) enum HopResult {
     Dropped,
     /// It leaves after the horizon: [`Network::poll_held_back`] returns it.
     HeldBack,
@@ -163,13 +163,13 @@ impl Network {
 
     /// Passes a packet through a drop-tail hop, if only the packet's host is behind the hop.
     #[inline(always)]
-    pub(crate) fn pass(&mut self, now: Time, index: usize, packet: &Packet) -> Passage {
-        let Some(out) = self.hops[index].pass(now, packet.size) else { return Passage::Dropped };
+    pub(crate) fn pass(&mut self, now: Time, index: usize, packet: &Packet) -> HopResult {
+        let Some(out) = self.hops[index].pass(now, packet.size) else { return HopResult::Dropped };
         if !self.horizon.has_passed(out) {
-            return Passage::Leaves(out);
+            return HopResult::Leaves(out);
         }
         self.hops[index].held_back.push_back((out, *packet));
-        Passage::HeldBack
+        HopResult::HeldBack
     }
 
     /// Puts a packet into a drop-tail hop; [`Network::leave_hop`] returns it later. Returns false if the queue is full.
@@ -197,11 +197,11 @@ impl Network {
         index: usize,
         packet: &Packet,
     ) -> Option<Packet> {
-        let taken = self.hops[index].enter_managed(queue.now(), *packet);
+        let result = self.hops[index].enter_managed(queue.now(), *packet);
         if !self.next_events[index].due.is_set() {
             self.update_next_event(queue, index);
         }
-        taken.err()
+        result.err()
     }
 
     /// Handles a hop's event: returns the packet that leaves, if there is one.

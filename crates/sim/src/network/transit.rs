@@ -103,9 +103,9 @@ impl Transit {
             Some(block) => block,
             None => self.add_block(link),
         };
-        let taken = &mut self.blocks[block.get()];
-        self.first_free = taken.next;
-        (taken.link, taken.next) = (link, None);
+        let allocated = &mut self.blocks[block.get()];
+        self.first_free = allocated.next;
+        (allocated.link, allocated.next) = (link, None);
         block
     }
 

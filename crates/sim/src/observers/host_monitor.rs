@@ -90,7 +90,7 @@ impl HostMonitor {
         self.windows.front().copied().unwrap_or(0)
     }
 
-    pub(super) fn forget_views(&mut self) {
+    pub(super) fn clear_samples(&mut self) {
         self.senders.pop_front();
         self.windows.pop_front();
     }

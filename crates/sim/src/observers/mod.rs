@@ -58,9 +58,9 @@ impl Observers {
     }
 
     /// Drops the samples of the current observation.
-    pub(crate) fn forget_views(&mut self) {
+    pub(crate) fn clear_samples(&mut self) {
         for monitor in &mut self.monitors {
-            monitor.forget_views();
+            monitor.clear_samples();
         }
     }
 

@@ -9,7 +9,7 @@ use crate::network::Network;
 pub(crate) struct Sampler {
     /// The time between samples; `None` for no samples.
     interval: Option<Duration>,
-    taken: u64,
+    samples_taken: u64,
     last: Time,
     /// Bits that the narrow link had sent by the previous sample.
     sent_bits: u64,
@@ -19,7 +19,7 @@ impl Sampler {
     /// A sampler with the interval that `recorder` requests.
     pub(crate) fn new(recorder: &dyn Recorder) -> Sampler {
         let interval = recorder.interval().map(|interval| interval.max(Duration::from_micros(1)));
-        Sampler { interval, taken: 0, last: Time::ZERO, sent_bits: 0 }
+        Sampler { interval, samples_taken: 0, last: Time::ZERO, sent_bits: 0 }
     }
 
     /// The times of all samples up to `end`.
@@ -31,7 +31,7 @@ impl Sampler {
     }
 
     pub(crate) fn is_due(&self, now: Time) -> bool {
-        self.interval.is_some_and(|interval| now == Time::ZERO + interval * self.taken)
+        self.interval.is_some_and(|interval| now == Time::ZERO + interval * self.samples_taken)
     }
 
     /// Takes the sample that is due at `now`.
@@ -48,7 +48,7 @@ impl Sampler {
         let rate = mean_rate(scenario, self.last, now);
         let sent = totals.sent_bits - self.sent_bits;
         let used = utilisation(rate, sent, now.since(self.last));
-        self.taken += 1;
+        self.samples_taken += 1;
         (self.last, self.sent_bits) = (now, totals.sent_bits);
         for (transfer, monitor) in observers.monitors.iter().enumerate() {
             let payload = hosts.payload(transfer).get();

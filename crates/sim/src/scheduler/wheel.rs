@@ -20,7 +20,7 @@ pub struct Wheel {
     outer: SlotRing<Vec<Key>>,
     far: QuadHeap,
     /// Events of the outer ring's latest slot that [`Scheduler::poll_near`] has not returned yet.
-    begun: Vec<Key>,
+    pending_near: Vec<Key>,
     /// Spare memory for empty slots of the outer ring.
     spare: Vec<Vec<Key>>,
     /// Before this slot, no slot of the outer ring begins and nothing in the heap is due.
@@ -64,7 +64,7 @@ impl Wheel {
             inner: SlotRing::new(None),
             outer: SlotRing::new(Vec::new()),
             far: QuadHeap::default(),
-            begun: Vec::new(),
+            pending_near: Vec::new(),
             spare: Vec::new(),
             later: u64::MAX,
             nodes: Vec::new(),
@@ -206,7 +206,7 @@ impl Wheel {
         for key in &keys {
             self.place(*key);
         }
-        let mut spare = core::mem::replace(&mut self.begun, keys);
+        let mut spare = core::mem::replace(&mut self.pending_near, keys);
         spare.clear();
         self.spare.push(spare);
     }
@@ -238,7 +238,7 @@ impl Scheduler for Wheel {
     }
 
     fn poll_near(&mut self) -> Option<u32> {
-        self.begun.pop().map(Key::event)
+        self.pending_near.pop().map(Key::event)
     }
 
     fn len(&self) -> usize {

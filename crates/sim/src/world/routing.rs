@@ -4,7 +4,7 @@ use sweetspot_units::Time;
 
 use super::{CROWD, World};
 use crate::event::{Event, Place};
-use crate::network::{Arrived, Direction, Header, Packet, PacketKind, Passage};
+use crate::network::{Arrived, Direction, Header, HopResult, Packet, PacketKind};
 use crate::scheduler::Scheduler;
 
 impl<S: Scheduler> World<S> {
@@ -43,9 +43,9 @@ impl<S: Scheduler> World<S> {
         }
         if self.is_bound_for_host(direction, hop, packet) {
             return match self.network.pass(self.queue.now(), index, packet) {
-                Passage::Leaves(out) => self.reach_host(out, packet),
-                Passage::HeldBack => {}
-                Passage::Dropped => self.drop_packet(packet),
+                HopResult::Leaves(out) => self.reach_host(out, packet),
+                HopResult::HeldBack => {}
+                HopResult::Dropped => self.drop_packet(packet),
             };
         }
         if !self.network.enter(&mut self.queue, index, packet) {

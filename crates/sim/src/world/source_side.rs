@@ -210,7 +210,7 @@ impl<S: Scheduler> World<S> {
         let own = self.hosts.group(index).sender.algorithm;
         let sender = &mut self.hosts.flows[index].sender;
         let is_switched = sender.algorithm() == Algorithm::Bbr && own != Algorithm::Bbr;
-        if is_switched && CongestionChoice::Bbr.begins_anew(sender.pacing(), rate) {
+        if is_switched && CongestionChoice::Bbr.restarts_on_pacing(sender.pacing(), rate) {
             sender.switch(Algorithm::Bbr);
         }
         sender.set_pacing(rate);

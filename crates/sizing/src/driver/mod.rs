@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use prober::{PROBE_INTERVAL, PROBE_SIZE, ProbeAnswer, ProbeCounts, Prober};
-pub(crate) use train_collector::TRAIN_OVER_AFTER;
+pub(crate) use train_collector::TRAIN_TIMEOUT;
 pub use train_collector::{TrainCollector, TrainPacket};
 
 use crate::contract::{
@@ -45,7 +45,7 @@ struct OutOfBand {
     trains: TrainCollector,
     /// Trains requested before the sender could be reached.
     waiting: Vec<TrainRequest>,
-    said_blocked: bool,
+    has_reported_block: bool,
 }
 
 /// An action for the caller.
@@ -124,7 +124,7 @@ impl Driver {
                 prober: Prober::new(now, needs.probes),
                 trains: TrainCollector::default(),
                 waiting: Vec::new(),
-                said_blocked: false,
+                has_reported_block: false,
             }),
             next_tick: (needs.any() && reads_itself).then_some(now),
             ended: false,
@@ -225,7 +225,7 @@ impl Driver {
         if needs.out_of_order && segments > 0 {
             self.give(now, &Input::OutOfOrder { segments });
         }
-        let blocked = self.notice_block(now, kernel.rtt);
+        let blocked = self.detect_blocked_probes(now, kernel.rtt);
         let stands_in = blocked && needs.probes != Probing::Never;
         if let Some(rtt) = kernel.rtt
             && (needs.kernel_rtt || stands_in)
@@ -304,7 +304,7 @@ impl Driver {
 
     fn ask_train(&mut self, now: Time, request: TrainRequest) {
         let Some(out_of_band) = &mut self.out_of_band else { return };
-        let id = out_of_band.trains.ask(now, &request);
+        let id = out_of_band.trains.register(now, &request);
         self.effects.push_back(Effect::Train { id, request });
     }
 
@@ -315,12 +315,12 @@ impl Driver {
     }
 
     /// Whether probes are blocked. If so, trains that wait for probes are given up.
-    fn notice_block(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
+    fn detect_blocked_probes(&mut self, now: Time, kernel_rtt: Option<Duration>) -> bool {
         let Some(out_of_band) = &mut self.out_of_band else { return true };
         if !out_of_band.prober.is_blocked(now, kernel_rtt) {
             return false;
         }
-        if !std::mem::replace(&mut out_of_band.said_blocked, true) {
+        if !std::mem::replace(&mut out_of_band.has_reported_block, true) {
             self.effects.push_back(Effect::ProbesBlocked);
         }
         for request in std::mem::take(&mut out_of_band.waiting) {

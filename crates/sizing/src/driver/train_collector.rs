@@ -15,22 +15,22 @@ pub struct TrainPacket {
 }
 
 /// A train is over if nothing arrives for this long: the rest was dropped.
-pub(crate) const TRAIN_OVER_AFTER: Duration = Duration::from_millis(100);
+pub(crate) const TRAIN_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Collects packet trains at the receiver and measures their dispersion.
 ///
 /// **Contract.** `now` never goes backwards; arrival times may be earlier.
 #[derive(Debug, Default)]
 pub struct TrainCollector {
-    under_way: VecDeque<UnderWay>,
+    pending: VecDeque<PendingTrain>,
     next_id: u32,
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct PendingTrain {
     id: u32,
     packets: u32,
-    asked: Time,
+    requested: Time,
     seen: Vec<bool>,
     arrivals: Option<Arrivals>,
 }
@@ -45,18 +45,18 @@ struct Arrivals {
 
 impl TrainCollector {
     /// A train is asked for; returns its number.
-    pub fn ask(&mut self, now: Time, request: &TrainRequest) -> u32 {
+    pub fn register(&mut self, now: Time, request: &TrainRequest) -> u32 {
         let id = self.next_id;
         self.next_id = self.next_id.wrapping_add(1);
         let packets = request.packets;
         let seen = vec![false; packets as usize];
-        self.under_way.push_back(UnderWay { id, packets, asked: now, seen, arrivals: None });
+        self.pending.push_back(PendingTrain { id, packets, requested: now, seen, arrivals: None });
         id
     }
 
     /// A packet of `size` bytes on the wire arrived.
     pub fn handle_packet(&mut self, arrived: Time, size: Bytes, packet: TrainPacket) {
-        let Some(train) = self.under_way.iter_mut().find(|t| t.id == packet.train) else { return };
+        let Some(train) = self.pending.iter_mut().find(|t| t.id == packet.train) else { return };
         let Some(seen @ false) = train.seen.get_mut(packet.index as usize) else { return };
         *seen = true;
         match &mut train.arrivals {
@@ -75,13 +75,13 @@ impl TrainCollector {
 
     /// When the next outstanding train is given up.
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.under_way.iter().map(UnderWay::ends).min()
+        self.pending.iter().map(PendingTrain::ends).min()
     }
 
     /// The next train that is complete or given up.
     pub fn poll(&mut self, now: Time) -> Option<Train> {
-        let at = self.under_way.iter().position(|t| t.is_over(now))?;
-        let train = self.under_way.remove(at)?;
+        let at = self.pending.iter().position(|t| t.is_over(now))?;
+        let train = self.pending.remove(at)?;
         let (received, bytes_after_first, dispersion) = match train.arrivals {
             Some(a) => (a.received, a.bytes_after_first, a.last.since(a.first)),
             None => (0, Bytes::ZERO, Duration::ZERO),
@@ -90,7 +90,7 @@ impl TrainCollector {
     }
 }
 
-impl UnderWay {
+impl PendingTrain {
     fn is_over(&self, now: Time) -> bool {
         let complete = self.arrivals.as_ref().is_some_and(|a| a.received == self.packets);
         complete || now >= self.ends()
@@ -101,7 +101,7 @@ impl UnderWay {
     fn ends(&self) -> Time {
         self.arrivals
             .as_ref()
-            .map_or(self.asked + SILENCE * 2, |arrivals| arrivals.last + TRAIN_OVER_AFTER)
+            .map_or(self.requested + SILENCE * 2, |arrivals| arrivals.last + TRAIN_TIMEOUT)
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn dispersion_gives_the_bottleneck_rate() {
         let mut trains = TrainCollector::default();
-        let train = trains.ask(Time::ZERO, &REQUEST);
+        let train = trains.register(Time::ZERO, &REQUEST);
         // 1500 B every 120 us: 100 Mbit/s.
         for index in 0..5 {
             assert_eq!(trains.poll(us(1000)), None);
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_train_with_losses_ends_after_a_timeout() {
         let mut trains = TrainCollector::default();
-        let train = trains.ask(Time::ZERO, &REQUEST);
+        let train = trains.register(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1000), SIZE, TrainPacket { train, index: 0 });
         trains.handle_packet(us(1240), SIZE, TrainPacket { train, index: 2 });
         trains.handle_packet(us(1240), SIZE, TrainPacket { train, index: 2 });
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_train_that_never_arrives_is_reported() {
         let mut trains = TrainCollector::default();
-        trains.ask(Time::ZERO, &REQUEST);
+        trains.register(Time::ZERO, &REQUEST);
         let train = trains.poll(us(2_000_000)).unwrap();
         assert_eq!((train.sent, train.received, train.rate()), (5, 0, None));
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn packets_of_unknown_trains_are_ignored() {
         let mut trains = TrainCollector::default();
-        let train = trains.ask(Time::ZERO, &REQUEST);
+        let train = trains.register(Time::ZERO, &REQUEST);
         trains.handle_packet(us(1), SIZE, TrainPacket { train: train + 1, index: 0 });
         trains.handle_packet(us(1), SIZE, TrainPacket { train, index: 5 });
         assert_eq!(trains.poll(us(1000)), None);

@@ -1,5 +1,5 @@
 /// Standard errors by which an estimate must differ from another value. By chance, 2.3 % of estimates exceed it on one side.
-const SIGNIFICANT: f64 = 2.0;
+const SIGNIFICANT_ERRORS: f64 = 2.0;
 
 /// The mean of samples and its standard error (Welford, Technometrics 4, 1962).
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,12 +43,12 @@ impl Samples {
 
     /// Whether the mean is significantly above `value`.
     pub(crate) fn exceeds(&self, value: f64) -> bool {
-        self.mean - value > SIGNIFICANT * self.squared_error().sqrt()
+        self.mean - value > SIGNIFICANT_ERRORS * self.squared_error().sqrt()
     }
 
     /// Whether the mean is significantly below `value`.
     pub(crate) fn falls_below(&self, value: f64) -> bool {
-        value - self.mean > SIGNIFICANT * self.squared_error().sqrt()
+        value - self.mean > SIGNIFICANT_ERRORS * self.squared_error().sqrt()
     }
 }
 
@@ -96,19 +96,19 @@ impl Share {
     /// The smallest share that does not differ significantly from this one.
     pub(crate) fn min(&self) -> f64 {
         let (share, error) = self.estimate();
-        (share - SIGNIFICANT * error.sqrt()).max(0.0)
+        (share - SIGNIFICANT_ERRORS * error.sqrt()).max(0.0)
     }
 
     /// The largest share that does not differ significantly from this one.
     pub(crate) fn max(&self) -> f64 {
         let (share, error) = self.estimate();
-        (share + SIGNIFICANT * error.sqrt()).min(1.0)
+        (share + SIGNIFICANT_ERRORS * error.sqrt()).min(1.0)
     }
 
     /// Whether the share is significantly above `other`.
     pub(crate) fn exceeds(&self, other: Share) -> bool {
         let ((share, error), (before, error_before)) = (self.estimate(), other.estimate());
-        share - before > SIGNIFICANT * (error + error_before).sqrt()
+        share - before > SIGNIFICANT_ERRORS * (error + error_before).sqrt()
     }
 }
 

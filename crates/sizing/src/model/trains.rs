@@ -36,7 +36,7 @@ pub(crate) struct Trains {
     /// Whether trains have reached the length that can be timed accurately.
     settled: bool,
     gap: Duration,
-    asked: usize,
+    requested: usize,
     received: Vec<ReceivedTrain>,
     next_request: Option<Time>,
     deadline: Option<Time>,
@@ -93,7 +93,7 @@ impl Trains {
     /// A probe was answered. The first train waits for this answer; earlier it would meet the connection's initial burst in the
     /// bottleneck's buffer.
     pub(crate) fn handle_probe(&mut self, now: Time) {
-        if self.asked == 0 {
+        if self.requested == 0 {
             self.next_request.get_or_insert(now);
         }
     }
@@ -112,9 +112,9 @@ impl Trains {
         if self.next_request? > now {
             return None;
         }
-        self.asked += 1;
+        self.requested += 1;
         // The next request waits for the first train of a new length to arrive; after the others it waits only for the gap.
-        let more = self.settled && self.asked < TRAIN_COUNT;
+        let more = self.settled && self.requested < TRAIN_COUNT;
         self.next_request = more.then_some(now + self.gap);
         self.deadline = Some(now + SILENCE);
         Some(TrainRequest { packets: self.length, size: self.packet })
@@ -241,7 +241,7 @@ mod tests {
     }
 
     /// Requests all trains that may be requested before another arrives; returns their lengths.
-    fn ask(trains: &mut Trains) -> Vec<u32> {
+    fn request_all(trains: &mut Trains) -> Vec<u32> {
         trains.handle_probe(Time::ZERO);
         let mut lengths = Vec::new();
         while let Some(due) = trains.next_request {
@@ -261,13 +261,13 @@ mod tests {
     #[test]
     fn no_train_is_far_longer_than_the_longest_received() {
         let mut trains = trains();
-        assert_eq!(ask(&mut trains), [5]);
+        assert_eq!(request_all(&mut trains), [5]);
         // Jitter compressed the train to 3 Gbit/s, at which 1.7 ms hold 400 packets.
         receive(&mut trains, 5, Rate::from_mbit_per_second(3_000));
-        assert_eq!(ask(&mut trains), [20]);
+        assert_eq!(request_all(&mut trains), [20]);
         // At 96 Mbit/s 50 us x 2 / 0.06 hold 13.
         receive(&mut trains, 20, Rate::from_mbit_per_second(96));
-        assert_eq!(ask(&mut trains), [13, 13, 13]);
+        assert_eq!(request_all(&mut trains), [13, 13, 13]);
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Sobas {
             }
             if self.capacity_above(free.max_lone_capacity()).is_some() {
                 // By the trains the path carries more: cross traffic uses the rest.
-                return self.open(now, Reason::OthersQueue);
+                return self.open(now, Reason::CrossTrafficQueue);
             }
             return self.take_step(now, &free, PROBING_GAIN);
         };
@@ -131,7 +131,7 @@ impl Sobas {
                 self.follow(now, &step, &free, base);
             }
             // Cross traffic yields.
-            (true, true) => self.open(now, Reason::OthersQueue),
+            (true, true) => self.open(now, Reason::CrossTrafficQueue),
             (false, _) if step.from <= own => {
                 self.is_shared = is_full;
                 self.open(now, Reason::NoMore);
@@ -140,7 +140,7 @@ impl Sobas {
                 let capacity = rate.max(step.from);
                 // By the trains the path carries more: cross traffic uses the rest.
                 if self.capacity_above(capacity).is_some() {
-                    return self.open(now, Reason::OthersQueue);
+                    return self.open(now, Reason::CrossTrafficQueue);
                 }
                 self.hold_climbed(now, capacity, base);
             }
@@ -158,7 +158,7 @@ impl Sobas {
             self.take_step(now, &step.seen, 2.0);
         } else if rate < free.min_lone_capacity() {
             // Cross traffic uses the rest.
-            self.open(now, Reason::OthersQueue);
+            self.open(now, Reason::CrossTrafficQueue);
         } else {
             self.hold_climbed(now, step.seen.lone_capacity(), base);
         }

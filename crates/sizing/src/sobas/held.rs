@@ -10,7 +10,7 @@ use super::performance::{Performance, Traffic};
 use super::probing::BandwidthProbe;
 use super::state::State;
 use super::streaks::Streaks;
-use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
+use super::{MIN_OBSERVATIONS, SETTLING_EPOCHS, Sensors, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, RESOLUTION, Share};
 use crate::{CongestionChoice, EventKind, PATH_LIFETIME, Reason, SizingPhase};
 
@@ -41,8 +41,8 @@ pub(super) struct Held {
 /// How the window is held.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Hold {
-    /// The window is opening up to the remembered one; `others` counts consecutive epochs with a queue of cross traffic.
-    Opening { others: u32 },
+    /// The window is opening up to the remembered one; `cross_queue_epochs` counts consecutive epochs with a queue of cross traffic.
+    Opening { cross_queue_epochs: u32 },
     /// The remembered capacity was too low. The window is wider by the buffer's lower bound, to measure by how much.
     Correcting,
     /// At the capacity.
@@ -86,7 +86,7 @@ impl Held {
     /// Held at another transfer's capacity, on a path with a buffer of at least `room`.
     pub(super) fn remembered(capacity: Rate, queue: Duration, room: Bytes) -> Held {
         Held {
-            hold: Hold::Opening { others: 0 },
+            hold: Hold::Opening { cross_queue_epochs: 0 },
             source: Source::Memory { room, confirmed: 0 },
             ..Held::keeping(capacity, queue)
         }
@@ -237,7 +237,7 @@ pub(super) fn is_foreign(queue: Duration, own: Duration) -> bool {
 }
 
 /// `count` + 1 if the condition holds, else 0.
-pub(super) fn in_a_row(count: u32, holds: bool) -> u32 {
+pub(super) fn streak(count: u32, holds: bool) -> u32 {
     if holds { count + 1 } else { 0 }
 }
 
@@ -246,12 +246,15 @@ impl Sobas {
     pub(super) fn apply_hold(&mut self, now: Time) {
         let (State::Held(held), Some(base)) = (&mut self.state, self.min_rtt.get()) else { return };
         let mut window = self.limits.window_for(held.probed_rate(), base, held.queue);
-        if let Hold::Opening { others } = held.hold {
+        if let Hold::Opening { cross_queue_epochs } = held.hold {
             let opened = opened(self.inflight.largest(), held.room());
             if opened < window {
                 window = opened;
             } else {
-                held.transition_to(Hold::Steady(Streaks { others, ..Streaks::default() }));
+                held.transition_to(Hold::Steady(Streaks {
+                    cross_queue_epochs,
+                    ..Streaks::default()
+                }));
                 let (phase, reason) = (SizingPhase::Holding, Reason::PathRemembered);
                 self.limits.emit(now, EventKind::Entered { phase, reason });
             }
@@ -333,7 +336,7 @@ impl Sobas {
     fn pace_or_open(&mut self, now: Time) {
         let State::Held(held) = &mut self.state else { return };
         if held.unused.max_lone_capacity() < held.capacity {
-            return self.open(now, Reason::OthersQueue);
+            return self.open(now, Reason::CrossTrafficQueue);
         }
         held.unused = Performance::default();
         held.change(Hold::Paced(Paced::new(now, held.capacity, held.lost)));
@@ -352,22 +355,22 @@ impl Sobas {
         // At a lower rate, the window's excess forms a queue. Without a queue, the sender itself sends less.
         let is_short = queue < kept / 2;
         let idle = is_short && !is_below(1.0);
-        streaks.below = in_a_row(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
-        streaks.collapsed = in_a_row(streaks.collapsed, is_below(1.0 - CHANGE));
-        streaks.others = in_a_row(streaks.others, foreign);
-        if streaks.others >= NO_CHANCE {
-            return self.open(now, Reason::OthersQueue);
+        streaks.below = streak(streaks.below, is_below(1.0 - RESOLUTION) && !is_short);
+        streaks.collapsed = streak(streaks.collapsed, is_below(1.0 - CHANGE));
+        streaks.cross_queue_epochs = streak(streaks.cross_queue_epochs, foreign);
+        if streaks.cross_queue_epochs >= MIN_OBSERVATIONS {
+            return self.open(now, Reason::CrossTrafficQueue);
         }
-        if streaks.collapsed >= NO_CHANCE || streaks.below >= KEEPS_EPOCHS {
+        if streaks.collapsed >= MIN_OBSERVATIONS || streaks.below >= KEEPS_EPOCHS {
             return self.open(now, Reason::RateFell);
         }
-        streaks.idle = in_a_row(streaks.idle, idle);
+        streaks.idle = streak(streaks.idle, idle);
         held.confirm(!idle && !is_below(1.0 - RESOLUTION));
         if held.is_remembered() && idle {
-            return self.doubt(now, base);
+            return self.widen_to_buffer(now, base);
         }
         if held.probe_bandwidth(rate, self.limits.step_of(window)) {
-            if matches!(held.hold, Hold::Probing(_, probe) if probe.followed > NO_CHANCE) {
+            if matches!(held.hold, Hold::Probing(_, probe) if probe.followed > MIN_OBSERVATIONS) {
                 return self.open(now, Reason::PathFaster);
             }
             self.apply_hold(now);
@@ -376,7 +379,7 @@ impl Sobas {
 
     /// The remembered capacity is too low: widens the window by the buffer's lower bound. Nothing is lost, no matter how much
     /// more the path carries.
-    fn doubt(&mut self, now: Time, base: Duration) {
+    fn widen_to_buffer(&mut self, now: Time, base: Duration) {
         let State::Held(held) = &mut self.state else { return };
         held.capacity = held.capacity + held.room() / base;
         held.change(Hold::Correcting);
@@ -404,10 +407,10 @@ impl Sobas {
         // The window's growth in one RTT, which slow start sends as a burst.
         let own = held.room() / held.capacity;
         let foreign = is_foreign(queue.saturating_sub(own), held.queue);
-        let Hold::Opening { others } = &mut held.hold else { return };
-        *others = in_a_row(*others, foreign);
-        if *others >= NO_CHANCE {
-            self.open(now, Reason::OthersQueue);
+        let Hold::Opening { cross_queue_epochs } = &mut held.hold else { return };
+        *cross_queue_epochs = streak(*cross_queue_epochs, foreign);
+        if *cross_queue_epochs >= MIN_OBSERVATIONS {
+            self.open(now, Reason::CrossTrafficQueue);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::SavedWindow;
 
 /// Share of the longest queue that a remembered path's buffer certainly holds: cross traffic may have had a part of that queue
 /// (`a_remembered_path_starts_from_1_5_times_its_longest_queue`).
-const ROOM_SHARE: f64 = 0.75;
+const QUEUE_MARGIN: f64 = 0.75;
 
 /// The smallest buffer considered, in BDPs. During startup and in the largest step up the window exceeds the BDP by this share.
 /// With this much buffer a remembered window opens within a few round trips
@@ -48,7 +48,7 @@ impl Memory {
 
     /// A lower bound of the path's buffer.
     pub(super) fn room(&self) -> Bytes {
-        (self.capacity * self.longest_queue).scaled(ROOM_SHARE)
+        (self.capacity * self.longest_queue).scaled(QUEUE_MARGIN)
     }
 
     /// Whether the window can be opened within a few round trips.

@@ -37,7 +37,7 @@ const SETTLING_EPOCHS: u32 = 2;
 
 /// Observations, consecutive or in total, that are no longer attributed to chance
 /// (`two_epochs_of_random_loss_on_an_open_path_trigger_new_trains`).
-const NO_CHANCE: u32 = 2;
+const MIN_OBSERVATIONS: u32 = 2;
 
 /// The shortest epoch: an epoch lasts a round trip, and at least three probes.
 fn min_epoch() -> Duration {
@@ -62,7 +62,7 @@ pub struct Sobas {
     min_rtt: MinRtt,
     /// The longest RTT so far, and the longest of each recent epoch.
     highest_rtt: Duration,
-    highest_lately: [Duration; repair_epochs() as usize],
+    recent_highest: [Duration; repair_epochs() as usize],
     /// The longest RTT sustained over two consecutive samples.
     highest_sustained: Duration,
     /// Whether the sender was in slow start in its last report.
@@ -126,7 +126,7 @@ impl Sobas {
             round_trip: RoundTrip::default(),
             min_rtt: MinRtt::default(),
             highest_rtt: Duration::ZERO,
-            highest_lately: [Duration::ZERO; repair_epochs() as usize],
+            recent_highest: [Duration::ZERO; repair_epochs() as usize],
             highest_sustained: Duration::ZERO,
             in_slow_start: true,
             ignores_losses: false,
@@ -141,7 +141,7 @@ impl Sobas {
             measured_again: 0,
             trials_failed: Duration::ZERO,
             memory: None,
-            patience: NO_CHANCE,
+            patience: MIN_OBSERVATIONS,
             is_shared: false,
             was_wrong: false,
             held_before: None,
@@ -164,7 +164,7 @@ impl Sobas {
     /// The longest queue of the last epochs, beyond `base`. A loss becomes known only after the queue that overflowed has
     /// drained.
     fn recent_queue(&self, base: Duration) -> Duration {
-        let highest = self.highest_lately.iter().max().copied().unwrap_or(base);
+        let highest = self.recent_highest.iter().max().copied().unwrap_or(base);
         highest.saturating_sub(base)
     }
 
@@ -247,9 +247,9 @@ impl Sobas {
         let rtt = self.round_trip.average().unwrap_or(Duration::ZERO);
         let Some(epoch) = self.epochs.poll_epoch(now, rtt, &mut self.round_trip) else { return };
         let Some(base) = self.min_rtt.get() else { return };
-        self.highest_lately.rotate_right(1);
-        self.highest_lately[0] = self.round_trip.take_sustained();
-        self.highest_sustained = self.highest_sustained.max(self.highest_lately[0]);
+        self.recent_highest.rotate_right(1);
+        self.recent_highest[0] = self.round_trip.take_sustained();
+        self.highest_sustained = self.highest_sustained.max(self.recent_highest[0]);
         let is_open = matches!(self.state, State::Open(_) | State::Climb(_));
         let queued = Queued {
             throughout: is_busy(&epoch, base),

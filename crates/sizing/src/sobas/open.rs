@@ -7,7 +7,7 @@ use super::memory::MIN_ROOM;
 use super::startup::{Startup, first_window};
 use super::state::State;
 use super::trial::Trial;
-use super::{NO_CHANCE, SETTLING_EPOCHS, Sensors, Sobas};
+use super::{MIN_OBSERVATIONS, SETTLING_EPOCHS, Sensors, Sobas};
 use crate::Reason;
 use crate::model::{
     CHANGE, Elasticity, ElasticityEstimate, Epoch, PACE_SHARE, RESOLUTION, Repairs, Trains,
@@ -93,7 +93,7 @@ impl Sobas {
             return;
         }
         open.random_losses += 1;
-        if open.random_losses >= NO_CHANCE && self.measured_again < NO_CHANCE {
+        if open.random_losses >= MIN_OBSERVATIONS && self.measured_again < MIN_OBSERVATIONS {
             self.measured_again += 1;
             self.trains = Trains::new(&self.config);
             self.highest_rtt = Duration::ZERO;

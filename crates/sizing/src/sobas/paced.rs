@@ -9,11 +9,11 @@
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::climb::cycle_epochs;
-use super::held::{Hold, KEEPS_EPOCHS, in_a_row, is_foreign, others_rate};
+use super::held::{Hold, KEEPS_EPOCHS, is_foreign, others_rate, streak};
 use super::limits::{CUBIC_BETA, is_idle, is_used};
 use super::performance::Traffic;
 use super::state::State;
-use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
+use super::{MIN_OBSERVATIONS, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::model::{CHANGE, Epoch, PACE_SHARE, Share};
 use crate::{CongestionChoice, Reason};
 
@@ -28,7 +28,7 @@ pub(super) struct Paced {
     epochs: u64,
     last_loss: Time,
     /// Consecutive epochs with a queue of cross traffic, and with a rate far below the capacity.
-    others: u32,
+    cross_queue_epochs: u32,
     collapsed: u32,
     test: Test,
     /// Since the last test: packets lost at the full pacing rate, epochs with losses, and the number of such epochs that starts
@@ -71,7 +71,7 @@ impl Paced {
             lost: Share::default(),
             epochs: 0,
             last_loss: now,
-            others: 0,
+            cross_queue_epochs: 0,
             collapsed: 0,
             test: Test::None,
             full: Share::default(),
@@ -118,9 +118,9 @@ impl Sobas {
         let (capacity, kept) = (held.capacity, held.queue);
         let Hold::Paced(paced) = &mut held.hold else { return };
         let queue = epoch.rtt.saturating_sub(base);
-        paced.others = in_a_row(paced.others, is_foreign(queue, kept));
-        if paced.others >= NO_CHANCE {
-            return self.open(now, Reason::OthersQueue);
+        paced.cross_queue_epochs = streak(paced.cross_queue_epochs, is_foreign(queue, kept));
+        if paced.cross_queue_epochs >= MIN_OBSERVATIONS {
+            return self.open(now, Reason::CrossTrafficQueue);
         }
         match paced.test {
             Test::None => {}
@@ -133,12 +133,12 @@ impl Sobas {
         paced.lost.add(traffic.retransmitted, traffic.delivered);
         paced.full.add(traffic.retransmitted, traffic.delivered);
         add_lossy(&mut paced.lossy, traffic);
-        paced.collapsed = in_a_row(paced.collapsed, epoch.rate < others_rate(capacity));
+        paced.collapsed = streak(paced.collapsed, epoch.rate < others_rate(capacity));
         if paced.collapsed >= KEEPS_EPOCHS {
             if paced.lost.exceeds(paced.free) {
                 // The sender sent more and lost more, but less arrived: cross traffic has the rest. Trains would only find the
                 // same capacity again.
-                return self.leave_to_others(now, Reason::RateFell);
+                return self.leave_to_congestion_control(now, Reason::RateFell);
             }
             return self.open(now, Reason::RateFell);
         }
@@ -162,7 +162,7 @@ impl Sobas {
                 return self.apply_hold(now);
             }
             if capacity < others_rate(found) {
-                return self.open(now, Reason::OthersQueue);
+                return self.open(now, Reason::CrossTrafficQueue);
             }
             held.capacity = capacity.scaled(1.0 - CHANGE);
             held.settling = SETTLING_EPOCHS;
@@ -210,16 +210,16 @@ impl Sobas {
             return;
         }
         paced.found_others += 1;
-        if paced.found_others >= NO_CHANCE {
-            self.leave_to_others(now, Reason::OthersQueue);
+        if paced.found_others >= MIN_OBSERVATIONS {
+            self.leave_to_congestion_control(now, Reason::CrossTrafficQueue);
         } else {
             self.ease(now);
         }
     }
 
     /// Leaves the window to congestion control for the rest of the transfer.
-    fn leave_to_others(&mut self, now: Time, reason: Reason) {
-        (self.is_shared, self.measured_again) = (true, NO_CHANCE);
+    fn leave_to_congestion_control(&mut self, now: Time, reason: Reason) {
+        (self.is_shared, self.measured_again) = (true, MIN_OBSERVATIONS);
         self.open(now, reason);
     }
 }

@@ -5,7 +5,7 @@ use sweetspot_units::Rate;
 use super::held::{Held, Hold, KEEPS_EPOCHS};
 use super::memory::MIN_ROOM;
 use super::streaks::Streaks;
-use super::{NO_CHANCE, SETTLING_EPOCHS};
+use super::{MIN_OBSERVATIONS, SETTLING_EPOCHS};
 use crate::model::{MEASURING_SHARE, RESOLUTION};
 
 /// Epochs between two steps up. A step adds [`RESOLUTION`] to the queue while it lasts. Averaged over the interval, that is as
@@ -38,7 +38,7 @@ impl Held {
     /// The capacity without a step that the rate may have followed by chance. A single followed step does not count.
     pub(super) fn known(&self) -> Rate {
         match self.hold {
-            Hold::Probing(_, probe) if probe.followed < NO_CHANCE => probe.known,
+            Hold::Probing(_, probe) if probe.followed < MIN_OBSERVATIONS => probe.known,
             _ => self.capacity,
         }
     }
@@ -52,7 +52,7 @@ impl Held {
                 let is_due = streaks.judged >= probe_epochs() && !self.is_shallow;
                 if streaks.idle < KEEPS_EPOCHS && !is_due {
                     if streaks.judged >= probe_epochs() {
-                        streaks.judge_anew();
+                        streaks.reset_rates();
                     }
                     return false;
                 }

@@ -8,7 +8,7 @@ use super::memory::MIN_ROOM;
 use super::open::Open;
 use super::state::State;
 use super::{Sensors, Sobas};
-use crate::driver::TRAIN_OVER_AFTER;
+use crate::driver::TRAIN_TIMEOUT;
 use crate::linux::INITIAL_SEGMENTS;
 use crate::model::{Agreement, MEASURING_SHARE, SILENCE, TIMESTAMP_TICK};
 use crate::{CongestionChoice, EventKind, Output, Reason};
@@ -115,7 +115,7 @@ impl Sobas {
         // The first train is requested a round trip after the beginning, and settles the length of the others, which are
         // spread. Each needs a round trip for its request and its packets.
         let since = startup.settled.unwrap_or(began + rtt * 2);
-        since + self.trains.spread(rtt) + rtt * 2 + TRAIN_OVER_AFTER
+        since + self.trains.spread(rtt) + rtt * 2 + TRAIN_TIMEOUT
     }
 
     fn hold_at(&mut self, now: Time, wire: Rate, base: Duration) {
@@ -125,7 +125,7 @@ impl Sobas {
         let window = self.largest_cwnd / capacity;
         let own = window.saturating_sub(base).max(window / 2) + self.trains.longest() / capacity;
         if self.highest_rtt > base + target_queue(base) + own {
-            return self.open(now, Reason::OthersQueue);
+            return self.open(now, Reason::CrossTrafficQueue);
         }
         let held = Held::new(capacity, base);
         self.transition_to(now, State::Held(held), Reason::CapacityKnown);
@@ -141,7 +141,7 @@ impl Sobas {
             State::Startup(_) | State::Open(_) | State::Climb(_) | State::Ended => (false, None),
         };
         self.was_wrong |= self.memory.take().is_some();
-        self.is_shared |= reason == Reason::OthersQueue;
+        self.is_shared |= reason == Reason::CrossTrafficQueue;
         self.held_before = match &self.state {
             State::Held(held) if reason == Reason::RandomLoss && !held.is_remembered() => {
                 Some(*held)

@@ -8,7 +8,7 @@ pub(super) struct Streaks {
     /// Epochs with a rate far below it.
     pub(super) collapsed: u32,
     /// Epochs with a queue of cross traffic.
-    pub(super) others: u32,
+    pub(super) cross_queue_epochs: u32,
     /// Epochs without a queue, at the capacity's rate.
     pub(super) idle: u32,
     /// All epochs since the last change, and the sum of their rates.
@@ -25,7 +25,7 @@ impl Streaks {
     }
 
     /// Forgets the rates of the earlier epochs.
-    pub(super) fn judge_anew(&mut self) {
+    pub(super) fn reset_rates(&mut self) {
         (self.judged, self.rates) = (0, Rate::ZERO);
     }
 }

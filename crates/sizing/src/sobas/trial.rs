@@ -5,7 +5,7 @@ use sweetspot_units::{Duration, Rate, Time};
 use super::held::{Held, KEEPS_EPOCHS};
 use super::limits::{PROBING_GAIN, target_queue};
 use super::state::State;
-use super::{NO_CHANCE, SETTLING_EPOCHS, Sobas, repair_epochs};
+use super::{MIN_OBSERVATIONS, SETTLING_EPOCHS, Sobas, repair_epochs};
 use crate::Reason;
 use crate::model::{CHANGE, Epoch, RESOLUTION};
 
@@ -115,7 +115,7 @@ impl Sobas {
         let fell = epoch.rate < trial.rate.scaled(1.0 - RESOLUTION);
         if epoch.losses > 0 || fell {
             trial.failed += 1;
-            if trial.failed < NO_CHANCE && epoch.losses == 0 {
+            if trial.failed < MIN_OBSERVATIONS && epoch.losses == 0 {
                 return;
             }
             let (rate, began) = (trial.rate, trial.began);
@@ -144,7 +144,7 @@ impl Sobas {
     /// Holds the shortest queue that cost no rate.
     fn settle(&mut self, now: Time, rate: Rate, queue: Duration, began: Time) {
         let held = Held::after_trial(rate, queue, began);
-        self.transition_to(now, State::Held(held), Reason::TrialPaid);
+        self.transition_to(now, State::Held(held), Reason::TrialSucceeded);
         self.apply_hold(now);
     }
 }

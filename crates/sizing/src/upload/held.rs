@@ -60,7 +60,7 @@ impl Upload {
         match outcome {
             TrialResult::Wait => {}
             TrialResult::Set(pace) => self.pace(Some(pace)),
-            TrialResult::Paid(pace) => {
+            TrialResult::Succeeded(pace) => {
                 let held = PacingState::Held(*held);
                 self.transition_to(now, held, Reason::PathFaster);
                 self.pace(Some(pace));

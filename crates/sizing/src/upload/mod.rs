@@ -69,7 +69,7 @@ impl Upload {
         let pace = saved.window / base;
         let held = HeldUpload::new(PaceTrial::new(now, pace, base));
         upload.state = PacingState::Held(held);
-        upload.tell_phase(now, Reason::PathRemembered);
+        upload.report_phase(now, Reason::PathRemembered);
         upload.pace(Some(pace));
         upload
     }
@@ -79,7 +79,7 @@ impl Upload {
         match (&self.state, self.pacing, self.min_rtt.get()) {
             (PacingState::Measuring { .. } | PacingState::Ended, ..) => None,
             (PacingState::Held(held), Some(pace), Some(minimum_rtt)) => {
-                let window = held.trial.rested(pace) * minimum_rtt;
+                let window = held.trial.base_pace(pace) * minimum_rtt;
                 // No window: the RTT is too short to be measured.
                 Some((window > Bytes::ZERO).then_some(SavedWindow { window, minimum_rtt }))
             }
@@ -91,10 +91,10 @@ impl Upload {
     fn transition_to(&mut self, now: Time, next: PacingState, reason: Reason) {
         debug_assert!(self.state.may_become(&next, reason), "{:?} {reason}", self.state);
         self.state = next;
-        self.tell_phase(now, reason);
+        self.report_phase(now, reason);
     }
 
-    fn tell_phase(&mut self, now: Time, reason: Reason) {
+    fn report_phase(&mut self, now: Time, reason: Reason) {
         let kind = EventKind::Entered { phase: self.state.phase(), reason };
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }

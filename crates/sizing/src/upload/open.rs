@@ -27,21 +27,21 @@ impl Upload {
     /// Leaves the upload to congestion control, because cross traffic keeps a queue.
     pub(super) fn open(&mut self, now: Time, base: Duration) {
         let held = self.delivery_rate.over(base).unwrap_or(Rate::ZERO);
-        let open = OpenUpload::new(self.twice_as_old(now), held);
-        self.transition_to(now, PacingState::Open(open), Reason::OthersQueue);
+        let open = OpenUpload::new(self.retry_time(now), held);
+        self.transition_to(now, PacingState::Open(open), Reason::CrossTrafficQueue);
         self.pace(None);
     }
 
     /// The time at which the upload will have lasted twice as long as now. After a failure an upload
     /// waits until then, so the number of attempts is at most the number of times that its duration
     /// doubles.
-    fn twice_as_old(&self, now: Time) -> Time {
+    fn retry_time(&self, now: Time) -> Time {
         now + now.since(self.began)
     }
 
     /// Measures again if pacing cost no more rate than intended.
     pub(super) fn reconsider(&mut self, now: Time, epoch: &Epoch) {
-        let next = self.twice_as_old(now);
+        let next = self.retry_time(now);
         let PacingState::Open(open) = &mut self.state else { return };
         open.sum = open.sum + epoch.rate;
         open.epochs += 1;
@@ -51,7 +51,7 @@ impl Upload {
         let free = open.sum.scaled(f64::from(open.epochs).recip());
         if open.held >= free.scaled(PACE_SHARE) {
             let measuring = PacingState::Measuring { last: epoch.rate };
-            return self.transition_to(now, measuring, Reason::TrialPaid);
+            return self.transition_to(now, measuring, Reason::TrialSucceeded);
         }
         *open = OpenUpload::new(next, open.held);
     }

@@ -22,10 +22,10 @@ enum PacingName {
 const TRANSITIONS: [Transition<PacingName>; 6] = [
     (PacingName::Measuring, Reported(&[RateInelastic]), PacingName::Draining),
     (PacingName::Draining, Reported(&[CapacityKnown]), PacingName::Held),
-    (PacingName::Draining, Reported(&[OthersQueue]), PacingName::Open),
+    (PacingName::Draining, Reported(&[CrossTrafficQueue]), PacingName::Open),
     (PacingName::Held, Reported(&[PathFaster]), PacingName::Held),
     (PacingName::Held, Reported(&[PathSlower, RateInelastic]), PacingName::Draining),
-    (PacingName::Open, Reported(&[TrialPaid]), PacingName::Measuring),
+    (PacingName::Open, Reported(&[TrialSucceeded]), PacingName::Measuring),
 ];
 
 /// The controller's state. [`TRANSITIONS`] in words:

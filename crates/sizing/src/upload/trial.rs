@@ -21,7 +21,7 @@ pub(super) struct PaceTrial {
 
 #[derive(Debug, Clone, Copy)]
 enum TrialStage {
-    Resting {
+    Waiting {
         until: Time,
     },
     /// Sending above the pacing rate `from`.
@@ -32,7 +32,7 @@ enum TrialStage {
     },
     /// Sending below `from` by the same amount, for the same time. Data delivered from `since` to `end` were sent in the
     /// trial.
-    PayingBack {
+    Repaying {
         from: Rate,
         since: Time,
         end: Time,
@@ -60,7 +60,7 @@ pub(super) enum TrialResult {
     Wait,
     Set(Rate),
     /// The path carries more; set this even higher pacing rate.
-    Paid(Rate),
+    Succeeded(Rate),
     /// The path carried more, but less than tried: it is full at this rate.
     Full(Rate),
 }
@@ -69,14 +69,14 @@ impl PaceTrial {
     /// Waits for the first trial, at pacing rate `pace` on a path of base RTT `base`.
     pub(super) fn new(now: Time, pace: Rate, base: Duration) -> PaceTrial {
         let until = now + unit(pace, base) * TRIAL_PAUSE;
-        PaceTrial { stage: TrialStage::Resting { until }, grows: false }
+        PaceTrial { stage: TrialStage::Waiting { until }, grows: false }
     }
 
     /// The start of the current trial, if there is one.
     pub(super) fn began(&self) -> Option<Time> {
         match self.stage {
-            TrialStage::Resting { .. } => None,
-            TrialStage::Trying { began, .. } | TrialStage::PayingBack { since: began, .. } => {
+            TrialStage::Waiting { .. } => None,
+            TrialStage::Trying { began, .. } | TrialStage::Repaying { since: began, .. } => {
                 Some(began)
             }
         }
@@ -88,18 +88,18 @@ impl PaceTrial {
     }
 
     /// The pacing rate between trials; `pace` is the current one.
-    pub(super) fn rested(&self, pace: Rate) -> Rate {
+    pub(super) fn base_pace(&self, pace: Rate) -> Rate {
         match self.stage {
-            TrialStage::Resting { .. } => pace,
-            TrialStage::Trying { from, .. } | TrialStage::PayingBack { from, .. } => from,
+            TrialStage::Waiting { .. } => pace,
+            TrialStage::Trying { from, .. } | TrialStage::Repaying { from, .. } => from,
         }
     }
 
     /// The time of the next update, if there is one.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         match self.stage {
-            TrialStage::Trying { until, .. } | TrialStage::PayingBack { until, .. } => Some(until),
-            TrialStage::Resting { .. } => None,
+            TrialStage::Trying { until, .. } | TrialStage::Repaying { until, .. } => Some(until),
+            TrialStage::Waiting { .. } => None,
         }
     }
 
@@ -110,16 +110,16 @@ impl PaceTrial {
         state: &UploadState,
         delivered: &DeliveryRate,
     ) -> TrialResult {
-        let (TrialStage::Resting { until }
+        let (TrialStage::Waiting { until }
         | TrialStage::Trying { until, .. }
-        | TrialStage::PayingBack { until, .. }) = self.stage;
+        | TrialStage::Repaying { until, .. }) = self.stage;
         if now < until {
             return TrialResult::Wait;
         }
         let base = state.base;
         match self.stage {
-            TrialStage::Resting { .. } if !state.may_begin => TrialResult::Wait,
-            TrialStage::Resting { .. } => TrialResult::Set(self.begin(now, state.pace, state)),
+            TrialStage::Waiting { .. } if !state.may_begin => TrialResult::Wait,
+            TrialStage::Waiting { .. } => TrialResult::Set(self.begin(now, state.pace, state)),
             TrialStage::Trying { from, began, .. } => {
                 // The trial may have lasted longer because of a late update.
                 let lasted = now.since(began);
@@ -132,10 +132,10 @@ impl PaceTrial {
                 }
                 let (since, end) = (began + base, now + base + CONTROL_INTERVAL);
                 let until = now + lasted.max(base);
-                self.stage = TrialStage::PayingBack { from, since, end, until };
+                self.stage = TrialStage::Repaying { from, since, end, until };
                 TrialResult::Set(from.scaled(1.0 - self.step()))
             }
-            TrialStage::PayingBack { from, since, end, .. } => {
+            TrialStage::Repaying { from, since, end, .. } => {
                 // If no update came in time, the trial has no result.
                 let rate = delivered.between(since, end).unwrap_or(from);
                 self.conclude(now, from, rate, state)
@@ -150,7 +150,7 @@ impl PaceTrial {
         // The delivered rate is nearer to the tried rate than to the old one.
         if state.no_queue() && rate + rate >= from + tried {
             self.grows = true;
-            return TrialResult::Paid(self.begin(now, tried, state));
+            return TrialResult::Succeeded(self.begin(now, tried, state));
         }
         // With the trial's own queue, the path delivered at its full rate.
         let held = if state.no_queue() { from } else { from.max(rate.scaled(PACE_SHARE)) };

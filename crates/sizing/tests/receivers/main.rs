@@ -56,16 +56,16 @@ impl Script {
     /// As [`Script::receive`], but each read leaves `unread` bytes.
     fn receive_leaving(&mut self, bytes: u64, lasting: Duration, unread: u64) {
         let segments = bytes / MSS;
-        let begun = self.now;
+        let start = self.now;
         for i in 1..=segments {
-            self.now = begun + lasting.scaled(i as f64 / segments as f64);
+            self.now = start + lasting.scaled(i as f64 / segments as f64);
             self.controller.handle(
                 self.now,
                 &Input::Data { bytes: Bytes::new(MSS), unread: Bytes::new(unread) },
             );
             self.read_outputs();
         }
-        self.now = begun + lasting;
+        self.now = start + lasting;
     }
 
     fn read_outputs(&mut self) {

@@ -50,7 +50,7 @@ pub(crate) fn holds(script: &Script) -> bool {
 }
 
 /// The reason why a climb ended without a hold, if it did.
-pub(crate) fn gave_up(script: &Script) -> Option<Reason> {
+pub(crate) fn abort_reason(script: &Script) -> Option<Reason> {
     let tried = script.entered.iter().position(|entered| entered.1 == SizingPhase::Trying)?;
     let opens = |entered: &&(f64, SizingPhase, Reason)| entered.1 == SizingPhase::Open;
     script.entered[tried..].iter().find(opens).map(|(_, _, reason)| *reason)
@@ -78,8 +78,8 @@ fn a_climb_starts_with_a_quarter_and_doubles_up_to_the_capacity() {
 #[test]
 fn a_growing_queue_during_a_climb_reveals_cross_traffic_and_ends_it() {
     let mut unused = Unused::new(0.09);
-    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.2 * (sent - 0.09)));
-    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    unused.run(|script| abort_reason(script).is_some(), |sent, _| (sent, 0.2 * (sent - 0.09)));
+    assert_eq!(abort_reason(&unused.script), Some(Reason::CrossTrafficQueue));
     // The last pacing rate is the one at which 0.2 s x (0.225 - 0.09) exceeds an eighth of T.
     assert!(unused.paces.iter().all(|pace| *pace < 0.23), "{:?}", unused.paces);
     let (congestion, pacing) = (unused.script.congestion, unused.script.pacing);
@@ -111,7 +111,7 @@ impl Probes {
 fn climb_beside(own: f64, others: impl Fn(f64) -> f64) -> (Script, f64) {
     let (mut unused, mut probes) = (Unused::new(own), Probes::default());
     unused.run(
-        |script| holds(script) || gave_up(script).is_some(),
+        |script| holds(script) || abort_reason(script).is_some(),
         |sent, _| (alone(sent).0, alone(sent).1 + probes.wait(sent + others(sent))),
     );
     let largest = unused.paces.iter().copied().fold(0.0, f64::max);
@@ -133,7 +133,7 @@ fn a_climb_ends_when_the_rate_exceeds_the_lone_path_capacity() {
     // Cross traffic yields as much as we take, so the path stays idle for 0.3 of the time. Alone, that means a capacity of 0.3
     // / 0.7 = 0.43. With two standard errors of 40 probes it is at most 0.3 / (0.7 - 0.15) = 0.55.
     let (script, largest) = climb_beside(0.3, |sent| 0.7 - sent);
-    assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
+    assert_eq!(abort_reason(&script), Some(Reason::CrossTrafficQueue));
     // The step above it starts from 0.55 at most, and takes the idle part.
     assert!((0.55..0.55 / 0.7).contains(&largest), "{largest}");
 }
@@ -142,7 +142,7 @@ fn a_climb_ends_when_the_rate_exceeds_the_lone_path_capacity() {
 fn no_climb_starts_if_trains_exceed_the_lone_path_capacity() {
     // Alone, the capacity is 0.1 / 0.6 = 0.17, at most 0.1 / (0.6 - 0.16). The trains show 0.75, with an error of 0.25.
     let (script, largest) = climb_beside(0.1, |_| 0.5);
-    assert_eq!(gave_up(&script), Some(Reason::OthersQueue));
+    assert_eq!(abort_reason(&script), Some(Reason::CrossTrafficQueue));
     assert!(largest == 0.0, "{largest}");
 }
 
@@ -156,7 +156,7 @@ fn fewer_than_18_percent_idle_probes_start_no_climb() {
         let mut unused = Unused::new(0.8);
         let mut probes = 0;
         unused.run(
-            |script| holds(script) || gave_up(script).is_some(),
+            |script| holds(script) || abort_reason(script).is_some(),
             |sent, _| {
                 probes += 1;
                 let waits = if probes % one_in == 0 { 0.0 } else { wait };
@@ -164,7 +164,7 @@ fn fewer_than_18_percent_idle_probes_start_no_climb() {
             },
         );
         assert_eq!(holds(&unused.script), climbs, "{:?}", unused.script.entered);
-        assert_eq!(gave_up(&unused.script), (!climbs).then_some(Reason::NoMore));
+        assert_eq!(abort_reason(&unused.script), (!climbs).then_some(Reason::NoMore));
     }
 }
 
@@ -175,7 +175,7 @@ fn rising_loss_lowers_the_pace_in_nine_percent_steps_until_release() {
     let since = unused.paces.len();
     // Cross traffic fills a buffer that is too small for a visible queue: one segment in twenty is lost.
     unused.loss = 0.05;
-    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 0.0));
+    unused.run(|script| abort_reason(script).is_some(), |sent, _| (sent, 0.0));
     // Without the reduced pacing rates of a test.
     let is_full = |pace: &f64| *pace > 0.71;
     let mut paces: Vec<f64> = unused.paces[since..].iter().copied().filter(is_full).collect();
@@ -185,7 +185,7 @@ fn rising_loss_lowers_the_pace_in_nine_percent_steps_until_release() {
     for (found, expected) in paces.iter().zip(expected) {
         assert!((found / expected - 1.0).abs() < 0.002, "{paces:?}");
     }
-    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    assert_eq!(abort_reason(&unused.script), Some(Reason::CrossTrafficQueue));
 }
 
 #[test]
@@ -193,8 +193,8 @@ fn a_climbed_path_yields_to_twice_the_queue_within_two_epochs() {
     let mut unused = Unused::new(0.09);
     unused.run(holds, |sent, _| alone(sent));
     let since = unused.script.seconds();
-    unused.run(|script| gave_up(script).is_some(), |sent, _| (sent, 2.1 * Q));
-    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    unused.run(|script| abort_reason(script).is_some(), |sent, _| (sent, 2.1 * Q));
+    assert_eq!(abort_reason(&unused.script), Some(Reason::CrossTrafficQueue));
     // Two epochs until the pacing rate takes effect, two of observation, and the current epoch.
     assert!(unused.script.seconds() - since < 5.5 * (T + 2.1 * Q));
 }

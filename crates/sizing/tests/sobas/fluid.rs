@@ -82,16 +82,16 @@ impl Fluid {
 }
 
 /// One direction of a path, with jitter.
-struct Way {
+struct JitteredDirection {
     jitter: f64,
     random: Random,
     /// The latest arrival of all packets that entered so far.
     latest: f64,
 }
 
-impl Way {
-    fn new(jitter: f64, seed: u64) -> Way {
-        Way { jitter, random: Random::new(seed), latest: 0.0 }
+impl JitteredDirection {
+    fn new(jitter: f64, seed: u64) -> JitteredDirection {
+        JitteredDirection { jitter, random: Random::new(seed), latest: 0.0 }
     }
 
     /// The delay of the last of `packets` packets that enter at `t`.
@@ -134,12 +134,12 @@ impl Run {
         let rows: Vec<f64> = self.rows.iter().filter(|r| r.0 >= from && r.0 < to).map(of).collect();
         rows.iter().sum::<f64>() / rows.len() as f64
     }
-    pub fn saw(&self, wanted: impl Fn(&EventKind) -> bool) -> bool {
-        self.first(wanted).is_some()
+    pub fn has_seen(&self, is_expected: impl Fn(&EventKind) -> bool) -> bool {
+        self.first(is_expected).is_some()
     }
     /// Time of the first such event, in seconds.
-    pub fn first(&self, wanted: impl Fn(&EventKind) -> bool) -> Option<f64> {
-        self.events.iter().find(|(_, kind)| wanted(kind)).map(|(at, _)| *at)
+    pub fn first(&self, is_expected: impl Fn(&EventKind) -> bool) -> Option<f64> {
+        self.events.iter().find(|(_, kind)| is_expected(kind)).map(|(at, _)| *at)
     }
 }
 
@@ -198,7 +198,8 @@ pub fn drive_from(controller: &mut dyn Controller, fluid: &Fluid, seconds: f64, 
     let mut acked: VecDeque<(f64, f64)> = VecDeque::new();
     let mut steering: VecDeque<(f64, Output)> = VecDeque::new();
     let mut trains: VecDeque<(f64, Train)> = VecDeque::new();
-    let mut ways = [Way::new(fluid.jitter, 1), Way::new(fluid.jitter, 2)];
+    let mut ways =
+        [JitteredDirection::new(fluid.jitter, 1), JitteredDirection::new(fluid.jitter, 2)];
     let (mut probes, mut forward_lost, mut starved) = (0u64, 0u64, false);
     let (mut row_bytes, mut record) = (0.0, 0.0);
 

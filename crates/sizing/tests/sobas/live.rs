@@ -16,13 +16,13 @@ fn run(fluid: &Fluid, seconds: f64) -> Run {
 }
 
 /// The share of its untuned goodput that a tuned download keeps.
-const KEPT: f64 = 0.97;
+const MIN_GOODPUT_SHARE: f64 = 0.97;
 
 /// Compares a tuned download's goodput on a path with an untuned one's.
 fn does_no_harm(fluid: &Fluid, seconds: f64) {
     let theirs = simulate(Sizing::Max, 6_291_456, fluid, seconds).goodput(0.0, seconds);
     let ours = run(fluid, seconds).goodput(0.0, seconds);
-    assert!(ours >= KEPT * theirs, "{ours} {theirs}");
+    assert!(ours >= MIN_GOODPUT_SHARE * theirs, "{ours} {theirs}");
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_deep_buffer_drains_while_the_path_stays_full() {
     let fluid = path();
     let run = run(&fluid, 40.0);
     does_no_harm(&fluid, 40.0);
-    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
+    assert!(run.has_seen(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     // Of an untuned window, 2 BDP or more would wait in the queue: a trial must remove at least half.
     assert!(run.queue(30.0, 40.0) <= 0.5 * BDP, "{}", run.queue(30.0, 40.0));
 }
@@ -38,7 +38,7 @@ fn a_deep_buffer_drains_while_the_path_stays_full() {
 #[test]
 fn a_sender_without_pacing_gets_no_pacing_rate() {
     let run = run(&path(), 40.0);
-    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
+    assert!(run.has_seen(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     assert_eq!(run.pacing, None);
 }
 
@@ -49,7 +49,7 @@ fn a_quarter_bdp_buffer_costs_no_goodput_and_stops_overflowing() {
     let run = run(&shallow, 40.0);
     // A window of 0.7 x 1.25 BDP grows by a segment per round trip and fills the buffer after 130 round trips, 6 s. The
     // controller finds the path full before the second overflow after slow start.
-    assert!(run.saw(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
+    assert!(run.has_seen(|e| matches!(e, EventKind::Entered { phase: SizingPhase::Holding, .. })));
     assert!(run.last_drop <= 12.0, "{}", run.last_drop);
 }
 
@@ -73,13 +73,13 @@ fn a_path_that_turns_faster_and_longer_at_once_is_detected() {
     let rtt: fn(f64) -> f64 = |t| if t < 15.0 { 0.04 } else { 0.0412 };
     let run = run(&Fluid { rate: fast, rtt, ..path() }, 40.0);
     // The step is doubled every 36 epochs of 60 ms, and the path opened after three steps of six.
-    assert!(run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
+    assert!(run.has_seen(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     assert!(run.goodput(25.0, 40.0) >= 0.9 * 300e6, "{}", run.goodput(25.0, 40.0));
 }
 
-/// The time in seconds of the first decision for the `wanted` reason.
-fn decided(run: &Run, wanted: Reason) -> Option<f64> {
-    run.first(|kind| matches!(kind, EventKind::Entered { reason, .. } if *reason == wanted))
+/// The time in seconds of the first decision for the `expected` reason.
+fn decided(run: &Run, expected: Reason) -> Option<f64> {
+    run.first(|kind| matches!(kind, EventKind::Entered { reason, .. } if *reason == expected))
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_trial_is_abandoned_if_the_path_becomes_faster() {
 #[test]
 fn endless_probing_of_a_full_path_keeps_its_queue_short() {
     let run = run(&path(), 300.0);
-    assert!(!run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
+    assert!(!run.has_seen(|e| matches!(e, EventKind::Entered { reason: Reason::PathFaster, .. })));
     // The held window has an excess of 3 % of the RTT and two segments, and a step adds 3 % more.
     assert!(run.queue(200.0, 300.0) <= 0.1 * BDP, "{}", run.queue(200.0, 300.0));
 }
@@ -167,14 +167,18 @@ fn again(first: &Fluid, second: &Fluid, pause: f64) -> Run {
 }
 
 fn resumed(run: &Run) -> bool {
-    run.saw(|e| matches!(e, EventKind::Entered { reason: Reason::PathRemembered, .. }))
+    run.has_seen(|e| matches!(e, EventKind::Entered { reason: Reason::PathRemembered, .. }))
 }
 
 /// Compares the second transfer with an untuned one.
 fn does_no_harm_again(first: &Fluid, second: &Fluid) -> Run {
     let theirs = simulate(Sizing::Max, 6_291_456, second, 20.0).goodput(0.0, 20.0);
     let ours = again(first, second, 0.0);
-    assert!(ours.goodput(0.0, 20.0) >= KEPT * theirs, "{} {theirs}", ours.goodput(0.0, 20.0));
+    assert!(
+        ours.goodput(0.0, 20.0) >= MIN_GOODPUT_SHARE * theirs,
+        "{} {theirs}",
+        ours.goodput(0.0, 20.0)
+    );
     ours
 }
 

@@ -3,7 +3,7 @@
 
 use sweetspot_sizing::{CongestionChoice, Reason, SizingPhase};
 
-use crate::climb::{Unused, alone, gave_up, holds};
+use crate::climb::{Unused, abort_reason, alone, holds};
 use crate::script::{Q, Script, T};
 
 const LOSS: f64 = 0.005;
@@ -44,15 +44,14 @@ fn run(
 /// Asserts that the window was left to congestion control for good.
 fn assert_left(unused: &mut Unused) {
     assert_eq!(unused.script.congestion, CongestionChoice::Own);
-    assert_eq!(gave_up(&unused.script), Some(Reason::OthersQueue));
+    assert_eq!(abort_reason(&unused.script), Some(Reason::CrossTrafficQueue));
     unused.run(|_| false, |sent, _| (sent, 0.0));
     assert_eq!(unused.script.phase(), Some(SizingPhase::Open));
     assert_eq!(unused.script.congestion, CongestionChoice::Own);
 }
 
 #[test]
-fn random_losses_are_retested_at_seven_tenths_at_growing_intervals()
-{
+fn random_losses_are_retested_at_seven_tenths_at_growing_intervals() {
     let mut unused = paced();
     let changes = run(&mut unused, 12.0, |_| (0.0, LOSS));
     let paces: Vec<f64> = changes.iter().map(|(_, pace)| *pace).collect();
@@ -138,6 +137,9 @@ fn past_idle_probes_do_not_restart_pacing_amid_cross_traffic() {
     let since = unused.script.seconds();
     unused.own = 0.75;
     unused.run(|script| script.opened(since).is_some(), |sent, _| (sent, 0.9 * Q));
-    assert_eq!(unused.script.opened(since).map(|(_, reason)| reason), Some(Reason::OthersQueue));
+    assert_eq!(
+        unused.script.opened(since).map(|(_, reason)| reason),
+        Some(Reason::CrossTrafficQueue)
+    );
     assert_eq!(unused.script.congestion, CongestionChoice::Own);
 }

@@ -74,7 +74,7 @@ fn the_limit_is_set_once_and_never_readjusted() {
 #[test]
 fn a_lost_probe_among_the_last_1000_leaves_the_window_unlimited() {
     let run = run(&Fluid { lose_every: Some(100), buffer: BDP, ..Fluid::clean() }, 20.0);
-    assert!(run.saw(|kind| matches!(kind, EventKind::Congested)));
+    assert!(run.has_seen(|kind| matches!(kind, EventKind::Congested)));
     assert_eq!(run.window, None);
 }
 
@@ -86,7 +86,7 @@ fn a_stalled_application_is_not_saturation() {
 }
 
 #[test]
-fn without_trains_there_is_no_initial_limit() {
+fn no_trains_give_no_initial_limit() {
     let run = run(&Fluid { udp_passes: false, buffer: BDP, ..Fluid::clean() }, 4.0);
     assert!(limits(&run).is_empty());
 }

@@ -13,7 +13,7 @@ fn path() -> Fluid {
 
 /// Whether the transfer reports that it yields to the queue of cross traffic.
 fn yields(kind: &EventKind) -> bool {
-    matches!(kind, EventKind::Entered { reason: Reason::OthersQueue, .. })
+    matches!(kind, EventKind::Entered { reason: Reason::CrossTrafficQueue, .. })
 }
 
 fn run(fluid: &Fluid, seconds: f64) -> Run {
@@ -30,7 +30,7 @@ fn an_idle_path_is_used_within_the_60_ms_target() {
     assert!(run.goodput(5.0, 60.0) >= 0.88 * 100e6, "{}", run.goodput(5.0, 60.0));
     // 60 ms of 100 Mbit/s are 1.5 BDP.
     assert!(run.queue(5.0, 60.0) <= 1.5 * BDP, "{}", run.queue(5.0, 60.0));
-    assert!(!run.saw(yields), "its own queue is not cross traffic's");
+    assert!(!run.has_seen(yields), "its own queue is not cross traffic's");
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn queue_building_cross_traffic_gets_the_path() {
     let cross = |drain: f64| if drain < 0.09 { 110e6 } else { 95e6 };
     let run = run(&Fluid { cross, ..path() }, 30.0);
     assert!(run.goodput(10.0, 30.0) <= 0.1 * 100e6, "{}", run.goodput(10.0, 30.0));
-    assert!(run.saw(yields));
+    assert!(run.has_seen(yields));
 }
 
 #[test]

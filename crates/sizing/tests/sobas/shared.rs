@@ -10,7 +10,7 @@ use sweetspot_sizing::Sizing;
 const BDP: f64 = 625e3;
 
 /// The share of its untuned goodput that a transfer keeps.
-const KEPT: f64 = 0.97;
+const MIN_GOODPUT_SHARE: f64 = 0.97;
 
 fn shared() -> Fluid {
     Fluid { rate: |_| 50e6, cross: |drain| 20.0 * 22e3 * 8.0 / (0.1 + drain), ..Fluid::clean() }
@@ -40,7 +40,7 @@ fn one_wrong_train_costs_no_goodput_and_triggers_no_more_trains() {
             let trains = run(&fluid, 30.0).trains;
             assert!(trains <= TRAINS, "{odd_train} {error} {trains}");
             let (ours, theirs) = beside_alone(&fluid, 30.0);
-            assert!(ours >= KEPT * theirs, "{odd_train} {error} {ours} {theirs}");
+            assert!(ours >= MIN_GOODPUT_SHARE * theirs, "{odd_train} {error} {ours} {theirs}");
         }
     }
 }
@@ -50,16 +50,16 @@ fn a_loss_during_startup_costs_no_goodput() {
     for hundredths in 5..100 {
         let loses_at = Some(f64::from(hundredths) / 100.0);
         let (ours, theirs) = beside_alone(&Fluid { loses_at, ..empty() }, 30.0);
-        assert!(ours >= KEPT * theirs, "{hundredths} {ours} {theirs}");
+        assert!(ours >= MIN_GOODPUT_SHARE * theirs, "{hundredths} {ours} {theirs}");
     }
 }
 
 #[test]
-fn beside_window_limited_transfers_a_queue_is_left_to_congestion_control() {
+fn next_to_window_limited_transfers_a_queue_is_left_to_congestion_control() {
     for share in [0.3, 0.5, 1.0, 4.0] {
         let fluid = Fluid { buffer: share * BDP, ..shared() };
         let (ours, theirs) = beside_alone(&fluid, 90.0);
-        assert!(ours >= KEPT * theirs, "{share} {ours} {theirs}");
+        assert!(ours >= MIN_GOODPUT_SHARE * theirs, "{share} {ours} {theirs}");
     }
 }
 
@@ -71,7 +71,7 @@ fn trains_delayed_by_cross_traffic_cost_no_goodput() {
     for (train_error, odd_train) in [(1.7, Some((3, 1.0))), (1.3, None)] {
         let fluid = Fluid { cross, train_error, odd_train, buffer: BDP, ..shared() };
         let (ours, theirs) = beside_alone(&fluid, 90.0);
-        assert!(ours >= KEPT * theirs, "{train_error} {ours} {theirs}");
+        assert!(ours >= MIN_GOODPUT_SHARE * theirs, "{train_error} {ours} {theirs}");
     }
 }
 

@@ -32,7 +32,7 @@ fn two_epochs_far_below_capacity_or_four_slightly_below_end_the_hold() {
         // The queue is long enough for the window to bind: R (T + Q) is the window's C (T + q).
         (0.85, 0.021, 2.0, Reason::RateFell),
         (0.95, 0.008, 4.0, Reason::RateFell),
-        (0.75, 0.037, 2.0, Reason::OthersQueue),
+        (0.75, 0.037, 2.0, Reason::CrossTrafficQueue),
     ] {
         let mut script = Script::held();
         let since = script.seconds();
@@ -88,8 +88,7 @@ fn lose_by_chance(script: &mut Script) {
 }
 
 #[test]
-fn a_loss_within_three_epochs_of_a_queue_is_an_overflow()
- {
+fn a_loss_within_three_epochs_of_a_queue_is_an_overflow() {
     for (epochs_later, is_random) in [(1.0, false), (2.0, false), (3.6, true)] {
         let mut script = Script::held();
         script.run(2.0 * T, 1.0, 3.0 * Q, 0);
@@ -117,7 +116,7 @@ fn an_unused_path_is_paced_unless_probes_find_cross_traffic() {
             switched |= script.congestion == CongestionChoice::Bbr;
         }
         let opened = script.opened(since).map(|(_, reason)| reason);
-        assert_eq!(opened == Some(Reason::OthersQueue), !paces, "{one_in}: {opened:?}");
+        assert_eq!(opened == Some(Reason::CrossTrafficQueue), !paces, "{one_in}: {opened:?}");
         assert_eq!(switched, paces, "{one_in}");
     }
 }
@@ -144,7 +143,7 @@ fn cross_traffic_with_twice_the_queue_ends_pacing_after_random_loss() {
         let since = script.seconds();
         script.run(1.0, 0.99, queue, 0);
         let why = script.opened(since).map(|(_, reason)| reason);
-        assert_eq!(why, opens.then_some(Reason::OthersQueue), "{queue}");
+        assert_eq!(why, opens.then_some(Reason::CrossTrafficQueue), "{queue}");
     }
 }
 

@@ -88,13 +88,13 @@ fn answer(mut client: TcpStream, is_plain: bool) -> std::io::Result<()> {
 fn laws(example: &Example, scratch: &Path) -> Result<(), String> {
     let describe = |why: &str| format!("{}: {why}", example.name);
     let done = download(example, scratch).map_err(|error| describe(&error))?;
-    eprint!("{}: {}", example.name, done.said);
+    eprint!("{}: {}", example.name, done.printed);
     let is_whole = match example.is_plain {
-        true => done.said.starts_with(&format!("{BYTES} bytes")),
+        true => done.printed.starts_with(&format!("{BYTES} bytes")),
         false => done.file == body(),
     };
     // 625 kB / 50 Mbit/s = 100 ms: without the library the buffer fills, which takes 120 ms.
-    let is_sized = done.said.contains("holding") && done.said.contains("limited by ");
+    let is_sized = done.printed.contains("holding") && done.printed.contains("limited by ");
     let clamps = done.trace.as_deref().map(clamps);
     let is_limited = clamps.as_ref().is_none_or(|clamps| clamps.contains(&LIMIT));
     let is_lifted = clamps.as_ref().is_none_or(|c| c.last().is_some_and(|last| *last > LIMIT));
@@ -105,13 +105,13 @@ fn laws(example: &Example, scratch: &Path) -> Result<(), String> {
         (is_lifted, "the limit was left on the socket"),
     ];
     match holds.into_iter().find(|(holds, _)| !holds) {
-        Some((_, why)) => Err(describe(&format!("{why}: {} {clamps:?}", done.said))),
+        Some((_, why)) => Err(describe(&format!("{why}: {} {clamps:?}", done.printed))),
         None => Ok(()),
     }
 }
 
 struct Downloaded {
-    said: String,
+    printed: String,
     file: Vec<u8>,
     /// The setsockopt(2) calls; `None` without strace.
     trace: Option<String>,
@@ -145,9 +145,10 @@ fn download(example: &Example, scratch: &Path) -> Result<Downloaded, String> {
     if !ended.success() {
         return Err(format!("{ended}: {errors}"));
     }
-    let said = || String::from_utf8_lossy(&output).into_owned();
-    let (said, file) = if example.prints_body { (errors, output) } else { (said(), read(&file)) };
-    Ok(Downloaded { said, file, trace: fs::read_to_string(&trace).ok() })
+    let printed = || String::from_utf8_lossy(&output).into_owned();
+    let (printed, file) =
+        if example.prints_body { (errors, output) } else { (printed(), read(&file)) };
+    Ok(Downloaded { printed, file, trace: fs::read_to_string(&trace).ok() })
 }
 
 /// Runs the program under strace, if that is installed.

@@ -21,8 +21,8 @@ pub fn pair_with_segments(mss: u32) -> (TcpStream, TcpStream) {
 }
 
 fn accepted(listener: &TcpListener) -> (TcpStream, TcpStream) {
-    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (near, listener.accept().unwrap().0)
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
 }
 
 /// Polls `is_done` every few milliseconds until it returns true.

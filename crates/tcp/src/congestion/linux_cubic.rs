@@ -104,7 +104,7 @@ impl LinuxCubic {
     }
 
     /// `cubictcp_cwnd_event`: time without data in flight does not count.
-    fn leave_idleness_out(&mut self, ack: &AckSample, rtt: Duration) {
+    fn exclude_idle_time(&mut self, ack: &AckSample, rtt: Duration) {
         let sent = ack.now - rtt;
         if let (Some(since), Some(start)) = (self.idle_since.take(), &mut self.curve.epoch_start) {
             *start = (*start + jiffies(sent).saturating_sub(jiffies(since)))
@@ -217,7 +217,7 @@ impl Curve {
             self.last_time = now;
             self.follow_curve(now, cwnd, acked);
         }
-        self.befriend_reno(cwnd);
+        self.apply_reno_friendliness(cwnd);
         // At most one packet per two acknowledged.
         self.cnt = self.cnt.max(2);
     }
@@ -250,7 +250,7 @@ impl Curve {
         now
     }
 
-    fn befriend_reno(&mut self, cwnd: u32) {
+    fn apply_reno_friendliness(&mut self, cwnd: u32) {
         let per_packet = (cwnd * RENO_SCALE / 8).max(1);
         while self.ack_cnt > per_packet {
             self.ack_cnt -= per_packet;
@@ -269,7 +269,7 @@ fn jiffies(at: Time) -> u64 {
 impl CongestionControl for LinuxCubic {
     fn handle_ack(&mut self, ack: &AckSample) {
         if let Some(rtt) = ack.rtt {
-            self.leave_idleness_out(ack, rtt);
+            self.exclude_idle_time(ack, rtt);
             self.note_delay(ack, rtt);
         }
         if ack.acked == 0 || ack.recovering {

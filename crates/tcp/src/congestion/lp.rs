@@ -86,7 +86,7 @@ impl Lp {
     }
 
     /// Section III-B: half the window, or one packet if congestion persists.
-    fn yield_to_others(&mut self, ack: &AckSample, rtt: Duration) {
+    fn back_off(&mut self, ack: &AckSample, rtt: Duration) {
         let persists = self.inference.is_some_and(|until| ack.now < until);
         let window = if persists { 1.0 } else { self.reno.cwnd() / 2.0 };
         self.reno.restart_from(window.max(1.0));
@@ -112,7 +112,7 @@ impl CongestionControl for Lp {
         if let Some((rtt, segments)) = self.path_rtt(ack) {
             let smoothed = self.measure(rtt, segments);
             if ack.una >= self.reacted && self.indicates_congestion(smoothed) {
-                self.yield_to_others(ack, rtt);
+                self.back_off(ack, rtt);
             }
         }
         if self.inference.is_none_or(|until| ack.now >= until) {

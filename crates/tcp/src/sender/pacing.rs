@@ -12,7 +12,7 @@ const LONGEST_GAP: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Pacer {
     /// The rate that the receiver requested, an upper bound.
-    pub(super) asked: Option<Rate>,
+    pub(super) requested: Option<Rate>,
     /// No packet leaves before this time.
     pub(super) release: Time,
 }
@@ -22,22 +22,22 @@ impl Sender {
     /// (SO_MAX_PACING_RATE), a sender that was limited once then continues to pace by its own
     /// window.
     pub fn set_pacing(&mut self, rate: Option<Rate>) {
-        self.pacer.asked = rate;
+        self.pacer.requested = rate;
         self.options.pacing |= rate.is_some();
         self.options.paced |= rate.is_some();
     }
 
     /// The requested pacing rate.
     pub fn pacing(&self) -> Option<Rate> {
-        self.pacer.asked
+        self.pacer.requested
     }
 
     /// The rate on the wire at which packets leave, if the sender paces.
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         let own = self.own_pacing_rate();
-        match (self.pacer.asked, own) {
-            (Some(asked), Some(own)) => Some(asked.min(own)),
-            (asked, own) => asked.or(own),
+        match (self.pacer.requested, own) {
+            (Some(requested), Some(own)) => Some(requested.min(own)),
+            (requested, own) => requested.or(own),
         }
     }
 

@@ -52,7 +52,7 @@ pub struct Flow {
     rate: f64,
     rtt: Duration,
     link_free: Time,
-    flying: VecDeque<Flying>,
+    flying: VecDeque<InFlight>,
     next_send: Time,
     delivery: DeliveryRate,
     min_rtt: Duration,
@@ -61,7 +61,7 @@ pub struct Flow {
     now: Time,
 }
 
-struct Flying {
+struct InFlight {
     sent: Time,
     acked: Time,
     stamp: SentStamp,
@@ -115,7 +115,7 @@ impl Flow {
         let service = Duration::from_secs_f64(1.0 / self.rate);
         self.link_free = self.link_free.max(self.now) + service;
         let acked = self.link_free + self.rtt;
-        self.flying.push_back(Flying { sent: self.now, acked, stamp });
+        self.flying.push_back(InFlight { sent: self.now, acked, stamp });
         self.nxt += 1;
         if let Some(pacing) = self.control.pacing_rate() {
             self.next_send = self.now + Bytes::new(1000) / pacing;

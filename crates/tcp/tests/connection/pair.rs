@@ -151,10 +151,10 @@ impl Pair {
         self.acks.push((self.now, ack));
         let blocks = self.receiver.sack_blocks();
         let blocks = if ack.sacks { blocks.as_slice().to_vec() } else { Vec::new() };
-        self.ask(self.now + DELAY, Event::Ack { ack, blocks });
+        self.schedule(self.now + DELAY, Event::Ack { ack, blocks });
     }
 
-    fn ask(&mut self, at: Time, event: Event) {
+    fn schedule(&mut self, at: Time, event: Event) {
         self.order += 1;
         self.events.insert((at, self.order), event);
     }
@@ -177,7 +177,7 @@ impl Pair {
             self.free = self.free.max(self.now) + GAP;
             let window_reduced = segment.window_reduced;
             let arrival = Arrival { number, sent: self.now, congested, window_reduced };
-            self.ask(self.free + DELAY, Event::Data { arrival });
+            self.schedule(self.free + DELAY, Event::Data { arrival });
         }
     }
 

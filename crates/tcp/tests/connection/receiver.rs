@@ -33,10 +33,10 @@ fn the_receiver_sends_ece_until_it_sees_cwr() {
     pair.run_until(ms(3000));
     let echoing: Vec<u64> =
         pair.acks.iter().filter(|(_, ack)| ack.congestion_echo).map(|(_, ack)| ack.next).collect();
-    let told = pair.sent.iter().find(|sent| sent.window_reduced).expect("the sender tells");
+    let reduced = pair.sent.iter().find(|sent| sent.window_reduced).expect("the sender tells");
     // From the ACK of 15 to the ACK of the packet before the one with CWR (RFC 3168 section 6.1.3).
     assert_eq!(echoing.first(), Some(&16));
-    assert_eq!(echoing.last(), Some(&told.number));
+    assert_eq!(echoing.last(), Some(&reduced.number));
     assert_eq!(pair.sent.iter().filter(|sent| sent.window_reduced).count(), 1);
 }
 

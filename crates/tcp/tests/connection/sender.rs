@@ -9,9 +9,9 @@ fn max_in_flight(pair: &Pair) -> u64 {
     let mut max = 0;
     for sent in &pair.sent {
         // An ACK sent 20 ms ago has arrived.
-        let heard =
+        let acknowledgements =
             pair.acks.iter().filter(|(at, _)| *at + Duration::from_millis(20) <= ms(sent.at));
-        let una = heard.map(|(_, ack)| ack.next).max().unwrap_or(0);
+        let una = acknowledgements.map(|(_, ack)| ack.next).max().unwrap_or(0);
         max = max.max((sent.number + 1).saturating_sub(una));
     }
     max

@@ -49,9 +49,9 @@ fn a_congestion_control_switch_keeps_the_window_and_loses_nothing() {
 }
 
 /// Every transmission of a transfer. At the beginning its receiver requests these pacing rates, one after another.
-fn transmissions(config: SenderConfig, asked: &[Option<Rate>]) -> Vec<Sent> {
+fn transmissions(config: SenderConfig, requested: &[Option<Rate>]) -> Vec<Sent> {
     let mut pair = Pair::new(config, RECEIVER, Some(300));
-    asked.iter().for_each(|rate| pair.sender.set_pacing(*rate));
+    requested.iter().for_each(|rate| pair.sender.set_pacing(*rate));
     pair.run_until(ms(60_000));
     assert!(pair.sender.is_done());
     pair.sent

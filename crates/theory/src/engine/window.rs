@@ -25,7 +25,7 @@ impl Terms<'_> {
             Some(send) => wire(send).min(wire(transfer.tcp.max_window)),
             None => wire(transfer.tcp.max_window),
         };
-        let (asked, rule) = match transfer.sizing {
+        let (requested, rule) = match transfer.sizing {
             Sizing::Fixed(volume) => (wire(volume), "fixed".to_owned()),
             Sizing::Max => (hosts, "the largest that the hosts allow".to_owned()),
             Sizing::Kernel | Sizing::Linux(_) => (hosts, self.autotuned(hosts)?),
@@ -46,7 +46,7 @@ impl Terms<'_> {
                 )));
             }
         };
-        let wire = asked.min(hosts);
+        let wire = requested.min(hosts);
         if transfer.tcp.delayed_ack && wire < self.packet * 4 {
             return Err(not_covered(
                 "a window of less than four packets behind delayed ACKs waits for the ACK timer",

@@ -76,18 +76,18 @@ impl Era {
     }
 
     // Linux net/core/sock.c, __sock_set_rcvbuf(): twice the requested size, after limiting the request to rmem_max.
-    /// The window of a program that sets SO_RCVBUF to `asked` on a host that allows `rmem_max`.
+    /// The window of a program that sets SO_RCVBUF to `requested` on a host that allows `rmem_max`.
     ///
     /// # Errors
-    /// If `asked` is zero.
+    /// If `requested` is zero.
     pub fn window_of_so_rcvbuf(
         self,
-        asked: Bytes,
+        requested: Bytes,
         rmem_max: Bytes,
         measured: Option<ScalingRatio>,
     ) -> Result<Bytes> {
-        require(asked > Bytes::ZERO, "SO_RCVBUF", asked, "it must be above zero")?;
-        let granted = asked.min(rmem_max);
+        require(requested > Bytes::ZERO, "SO_RCVBUF", requested, "it must be above zero")?;
+        let granted = requested.min(rmem_max);
         Ok(self.window(granted.saturating_add(granted), measured))
     }
 
@@ -158,10 +158,10 @@ mod tests {
     #[test]
     fn rmem_max_caps_the_requested_buffer() {
         // A common mistake: 4 MB requested, 212,992 allowed and doubled; half of that is window.
-        let asked = Bytes::new(4_000_000);
-        let window = Era::Half.window_of_so_rcvbuf(asked, Bytes::new(212_992), None);
+        let requested = Bytes::new(4_000_000);
+        let window = Era::Half.window_of_so_rcvbuf(requested, Bytes::new(212_992), None);
         assert_eq!(window, Ok(Bytes::new(212_992)));
-        assert!(Era::Half.window_of_so_rcvbuf(Bytes::ZERO, asked, None).is_err());
+        assert!(Era::Half.window_of_so_rcvbuf(Bytes::ZERO, requested, None).is_err());
     }
 
     #[test]
@@ -181,8 +181,8 @@ mod tests {
     fn the_suggested_so_rcvbuf_yields_the_wanted_window() {
         for era in ERAS {
             let wanted = Bytes::new(12_345_678);
-            let asked = era.so_rcvbuf_for(wanted, None);
-            assert!(era.window_of_so_rcvbuf(asked, Bytes::MAX, None).unwrap() >= wanted);
+            let requested = era.so_rcvbuf_for(wanted, None);
+            assert!(era.window_of_so_rcvbuf(requested, Bytes::MAX, None).unwrap() >= wanted);
         }
     }
 }

@@ -16,7 +16,7 @@ const LARGEST_TARGET: Duration = Duration::from_millis(100);
 
 /// The equilibrium of a less-than-best-effort flow that is alone on its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rest {
+pub struct Equilibrium {
     /// Its window: C (T_m + target).
     pub window: Bytes,
     /// The queue that it keeps: C x target.
@@ -30,7 +30,7 @@ pub struct Rest {
 /// # Errors
 /// If `target` is zero or above RFC 6817's 100 ms, or if the path's buffer cannot hold it. In the
 /// latter case losses come before the target, and the flow behaves like an ordinary one.
-pub fn rest(path: &Path, target: Duration) -> Result<Rest> {
+pub fn equilibrium(path: &Path, target: Duration) -> Result<Equilibrium> {
     let allowed = target > Duration::ZERO && target <= LARGEST_TARGET;
     require(allowed, "target", target, "above zero and at most 100 ms (RFC 6817)")?;
     let standing_queue = path.capacity() * target;
@@ -39,7 +39,7 @@ pub fn rest(path: &Path, target: Duration) -> Result<Rest> {
                        the flow competes like any other; choose a smaller target";
         return Err(TheoryError::NotCovered { because });
     }
-    Ok(Rest { window: path.bdp().saturating_add(standing_queue), standing_queue })
+    Ok(Equilibrium { window: path.bdp().saturating_add(standing_queue), standing_queue })
 }
 
 // draft-irtf-iccrg-ledbat-plus-plus §4.2: GAIN = 1 / min(16, ceil(2 TARGET / base)).
@@ -67,17 +67,17 @@ mod tests {
     #[test]
     fn a_flow_settles_with_its_target_queued() {
         // 100 Mbit/s: 40 ms = 500 kB, 60 ms = 750 kB.
-        let rest = rest(&path(1_000_000), TARGET_DELAY).unwrap();
-        assert_eq!(rest.standing_queue, Bytes::new(750_000));
-        assert_eq!(rest.window, Bytes::new(1_250_000));
+        let equilibrium = equilibrium(&path(1_000_000), TARGET_DELAY).unwrap();
+        assert_eq!(equilibrium.standing_queue, Bytes::new(750_000));
+        assert_eq!(equilibrium.window, Bytes::new(1_250_000));
     }
 
     #[test]
     fn a_buffer_below_the_target_is_not_covered() {
-        let e = rest(&path(700_000), TARGET_DELAY).unwrap_err();
+        let e = equilibrium(&path(700_000), TARGET_DELAY).unwrap_err();
         assert!(matches!(e, TheoryError::NotCovered { .. }));
         // 5 ms are 62.5 kB, which fits.
-        assert!(rest(&path(700_000), Duration::from_millis(5)).is_ok());
+        assert!(equilibrium(&path(700_000), Duration::from_millis(5)).is_ok());
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn targets_beyond_the_standard_are_rejected() {
-        assert!(rest(&path(10_000_000), Duration::from_millis(101)).is_err());
-        assert!(rest(&path(10_000_000), Duration::ZERO).is_err());
+        assert!(equilibrium(&path(10_000_000), Duration::from_millis(101)).is_err());
+        assert!(equilibrium(&path(10_000_000), Duration::ZERO).is_err());
     }
 }

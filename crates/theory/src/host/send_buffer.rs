@@ -16,7 +16,7 @@ const SMALLEST_SEGMENT: f64 = 2.0;
 
 // include/net/sock.h, sk_stream_is_writeable(): a waiting program is woken when the free memory is half of the queued memory.
 /// The share of the buffer that is still full when a waiting program refills it.
-const REFILL: f64 = 2.0 / 3.0;
+const REFILL_SHARE: f64 = 2.0 / 3.0;
 
 /// A sender's socket buffer on a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,7 +33,7 @@ impl SendBuffer {
     /// The window of a paced sender, such as bbr: data added by a refill wait in the buffer until they are due. No sender has a
     /// smaller window. Measured on 6.18: 2 % to 16 % more with bbr, 0.2 to 4 MiB, 40 to 100 ms (docs/advise.md).
     pub fn window(&self) -> Bytes {
-        self.payload(REFILL * self.memory.as_f64())
+        self.payload(REFILL_SHARE * self.memory.as_f64())
     }
 
     /// The mean window of a sender that sends each refill at once, such as cubic without fq: it falls linearly from the whole
@@ -59,7 +59,7 @@ impl SendBuffer {
 // packets are small.
 /// The send buffer that always allows at least `window` in flight, with packets of `mss` payload.
 pub fn memory_for(window: Bytes, mss: Bytes) -> Bytes {
-    let refilled = (1.0 + OVERHEAD / (SMALLEST_SEGMENT * mss.as_f64())) / REFILL;
+    let refilled = (1.0 + OVERHEAD / (SMALLEST_SEGMENT * mss.as_f64())) / REFILL_SHARE;
     (window * 2).max(window.scaled(refilled) + Bytes::new(1))
 }
 

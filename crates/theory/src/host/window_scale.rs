@@ -6,7 +6,7 @@ use crate::error::require;
 use crate::{Result, TheoryError};
 
 /// The largest value of the header's window field.
-const FIELD: u64 = 65_535;
+const MAX_FIELD: u64 = 65_535;
 
 /// The shift of a window, 0 to 14 (RFC 7323 §2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -31,7 +31,7 @@ impl WindowScale {
     /// # Errors
     /// If `window` exceeds 65,535 x 2^14, TCP's largest window.
     pub fn for_window(window: Bytes) -> Result<WindowScale> {
-        let fits = |bits: &u8| window.get() <= FIELD << bits;
+        let fits = |bits: &u8| window.get() <= MAX_FIELD << bits;
         (0..=14).find(fits).map(WindowScale).ok_or_else(|| TheoryError::OutOfDomain {
             quantity: "window",
             given: window.to_string(),
@@ -58,7 +58,7 @@ impl WindowScale {
     // High Bandwidth TCP Queuing §6.3.
     /// The largest window that can be advertised.
     pub const fn largest_window(self) -> Bytes {
-        Bytes::new(FIELD << self.0)
+        Bytes::new(MAX_FIELD << self.0)
     }
 
     // High Bandwidth TCP Queuing §6.3.

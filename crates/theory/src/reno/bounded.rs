@@ -26,15 +26,15 @@ pub struct Bounds {
 /// Number of distinct windows in the chain.
 const STEPS: usize = 96;
 /// Number of steps of a sawtooth.
-const FINE: f64 = 1000.0;
+const SAWTOOTH_STEPS: f64 = 1000.0;
 /// Multiple of the mean window above which windows are too rare to count.
-const RARE: f64 = 6.0;
+const RARE_WINDOW_RATIO: f64 = 6.0;
 /// The probability of a loss in a step of time.
 const STEP_LOSS: f64 = 0.03;
 /// The probability below which the longest periods are cut off.
-const LAST: f64 = 1e-4;
+const MIN_PROBABILITY: f64 = 1e-4;
 /// Losses to simulate, more than the chain needs to settle: each loss forgets most of the previous window.
-const LOSSES: usize = 60;
+const SIMULATED_LOSSES: usize = 60;
 
 /// The flow in packets and seconds.
 struct Chain {
@@ -66,7 +66,7 @@ impl Flow {
         let capacity = bounds.capacity.as_f64() / (packet * 8.0);
         let held = capacity * rtt + bounds.buffer.as_f64() / packet;
         let allowed = bounds.window.as_f64() / packet;
-        let rare = RARE * self.mean_window(response);
+        let rare = RARE_WINDOW_RATIO * self.mean_window(response);
         let top = allowed.min(held).min(rare);
         if top < 2.0 {
             return bounds.capacity.min(bounds.window / self.rtt);
@@ -98,7 +98,7 @@ pub fn overflowing(response: LossResponse, path: &Path, packet: Bytes) -> Overfl
     let (mut packets, mut seconds, mut rounds) = (0.0, 0.0, 0.0);
     let linear = (top - growth.window) / response.linear() * rtt;
     let period = if response == LossResponse::Reno { linear } else { linear.min(growth.back) };
-    let step = period / FINE;
+    let step = period / SAWTOOTH_STEPS;
     while growth.window < top {
         let now = rtt.max(growth.window / capacity);
         packets += growth.window / now * step;
@@ -118,7 +118,7 @@ impl Chain {
     fn mean_period(&self) -> (f64, f64) {
         let periods: Vec<Period> = (0..2 * STEPS).map(|state| self.period(state)).collect();
         let mut chances = vec![1.0 / periods.len() as f64; periods.len()];
-        for _ in 0..LOSSES {
+        for _ in 0..SIMULATED_LOSSES {
             let mut next = vec![0.0; periods.len()];
             for (chance, period) in
                 chances.iter().zip(&periods).filter(|(chance, _)| **chance > 0.0)
@@ -152,7 +152,7 @@ impl Chain {
             ends: vec![0.0; 2 * STEPS],
         };
         let mut left = 1.0;
-        while left > LAST && growth.window < self.top {
+        while left > MIN_PROBABILITY && growth.window < self.top {
             let (window, rtt) = (growth.window, self.rtt.max(growth.window / self.capacity));
             let rate = window / rtt;
             let highest = rtt * self.top / (STEPS as f64 * self.response.linear());

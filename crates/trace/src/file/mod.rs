@@ -29,7 +29,7 @@ pub const LARGEST_RECORD: usize = 2 * LARGEST_PACKET;
 #[derive(Debug, Default)]
 pub struct Decoder {
     format: Format,
-    taken: u64,
+    consumed: u64,
     /// Bytes still to be skipped.
     skip: u64,
     has_record: bool,
@@ -71,9 +71,9 @@ impl Decoder {
                     }
                     None => Item::Incomplete,
                 },
-                Format::Pcap(header) => header.next(input, self.taken)?,
-                Format::Pcapng(section) => section.next(input, self.taken)?,
-                Format::Snoop(header) => header.next(input, self.taken)?,
+                Format::Pcap(header) => header.next(input, self.consumed)?,
+                Format::Pcapng(section) => section.next(input, self.consumed)?,
+                Format::Snoop(header) => header.next(input, self.consumed)?,
             };
             match item {
                 Item::Record(record, size) => {
@@ -90,18 +90,18 @@ impl Decoder {
     /// Checks that the capture ends between two records; `rest` is the unread input.
     pub fn end(&self, rest: &[u8]) -> Result<()> {
         match self.format {
-            Format::Unknown if self.taken == 0 && rest.is_empty() => Err(CaptureError::Empty),
+            Format::Unknown if self.consumed == 0 && rest.is_empty() => Err(CaptureError::Empty),
             Format::Unknown => Err(CaptureError::NotACapture { found: "too few bytes" }),
             _ if rest.is_empty() && self.skip == 0 => Ok(()),
-            _ if self.taken == 0 => Err(CaptureError::HeaderCutOff),
+            _ if self.consumed == 0 => Err(CaptureError::HeaderCutOff),
             _ if !self.has_record => Err(CaptureError::NoPacket),
-            _ => Err(CaptureError::CutOff { at: self.taken }),
+            _ => Err(CaptureError::CutOff { at: self.consumed }),
         }
     }
 
     fn advance(&mut self, input: &mut &[u8], size: usize) {
         *input = input.get(size..).unwrap_or_default();
-        self.taken += size as u64;
+        self.consumed += size as u64;
     }
 }
 

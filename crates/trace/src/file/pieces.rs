@@ -19,8 +19,8 @@ impl Pieces {
         while let Some(record) = self.decoder.next(&mut input)? {
             take(&record);
         }
-        let taken = self.rest.len() - input.len();
-        self.rest.drain(..taken);
+        let consumed = self.rest.len() - input.len();
+        self.rest.drain(..consumed);
         Ok(())
     }
 

@@ -142,9 +142,9 @@ impl Connection {
             self.streams[other].acknowledge(&segment, scale.unwrap_or(0));
         }
         if segment.payload > 0 && !segment.flags.rst {
-            self.speak(own, &segment);
+            self.handle_payload(own, &segment);
         } else if segment.flags == (Flags { ack: true, ..Flags::default() }) {
-            self.streams[own].ask(&segment);
+            self.streams[own].handle_probe(&segment);
         }
         if segment.flags.fin || segment.flags.rst {
             self.finished[own] = true;
@@ -173,16 +173,16 @@ impl Connection {
     }
 
     /// Handles the payload that side `own` sends.
-    fn speak(&mut self, own: usize, segment: &Segment) {
+    fn handle_payload(&mut self, own: usize, segment: &Segment) {
         let answers = self.turns.answers(own);
         if self.streams[own].is_new(segment) {
             // The answer to a whole request was sent after the request arrived.
-            if let Some(asked) = self.turns.asked(own)
+            if let Some(requested_at) = self.turns.requested_at(own)
                 && self.streams[1 - own].is_acknowledged_by(segment.ack)
             {
-                self.streams[own].answer(segment.time, asked);
+                self.streams[own].answer(segment.time, requested_at);
             }
-            let doing = self.turns.spoken(own, segment.time);
+            let doing = self.turns.handle_data(own, segment.time);
             // If packets are missing, the gap proves no pause of either side.
             let missing = self.streams[own].misses(segment);
             for (stream, hold) in self.streams.iter_mut().zip(doing) {

@@ -17,7 +17,7 @@ pub struct Credit {
 impl Credit {
     /// Handles a small message of the receiver, which acknowledges everything before `ack`; everything before `next` was sent.
     /// Returns the reach, if it is the same for each message.
-    pub fn heard(&mut self, ack: u64, next: u64, mss: u64) -> Option<u64> {
+    pub fn received(&mut self, ack: u64, next: u64, mss: u64) -> Option<u64> {
         let (acked, sent) = self.message.replace((ack, next))?;
         if next == sent {
             return None;
@@ -41,7 +41,7 @@ mod tests {
     /// The window after the last message. Each message has the position that it acknowledges and the end of the data sent.
     fn last(messages: impl Iterator<Item = (u64, u64)>) -> Option<u64> {
         let mut credit = Credit::default();
-        messages.map(|(ack, next)| credit.heard(ack, next, MSS)).last().flatten()
+        messages.map(|(ack, next)| credit.received(ack, next, MSS)).last().flatten()
     }
 
     #[test]

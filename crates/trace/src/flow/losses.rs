@@ -137,7 +137,14 @@ impl Losses {
 
     /// Handles an acknowledgement that reached the sender: whether it advanced or was a duplicate, the highest byte in its
     /// SACK blocks, and whether it had a DSACK.
-    pub fn heard(&mut self, una: u64, advanced: bool, duplicate: bool, sacked: u64, dsack: bool) {
+    pub fn received(
+        &mut self,
+        una: u64,
+        advanced: bool,
+        duplicate: bool,
+        sacked: u64,
+        dsack: bool,
+    ) {
         if advanced {
             self.duplicates = 0;
             if self.recovery.is_some_and(|r| una >= r.point) {

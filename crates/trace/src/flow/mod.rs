@@ -31,7 +31,7 @@ pub use deliveries::Deliveries;
 pub use handshake::{Handshake, Offer};
 pub use losses::{RetransmissionKind, Retransmissions};
 pub use round_trips::{RoundTrips, Vantage};
-pub use rounds::{HISTORY, Held, stands};
+pub use rounds::{HISTORY, Held, has_standing_queue};
 pub use silence::{Silence, TimerWaits};
 pub use stream::{SenderReport, Stream};
 pub use table::{LIVE_CONNECTIONS, Table};

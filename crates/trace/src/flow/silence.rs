@@ -58,14 +58,14 @@ pub struct Silences {
     timed_out: Option<(Time, Duration)>,
     waits: TimerWaits,
     /// The number of retransmissions of acknowledged data since new data were last sent.
-    unheard: u64,
+    spurious: u64,
     longest: Option<Silence>,
 }
 
 impl Silences {
     /// New data was sent: the wait for an answer starts now.
-    pub fn asked(&mut self, now: Time) {
-        self.unheard = 0;
+    pub fn sent_data(&mut self, now: Time) {
+        self.spurious = 0;
         self.since.get_or_insert(now);
     }
 
@@ -107,15 +107,15 @@ impl Silences {
 
     /// Data was acknowledged at `since`, and retransmitted at `now`.
     pub fn beyond(&mut self, since: Time, now: Time) {
-        self.unheard += 1;
-        let (lasted, repeats) = (now.since(since), self.unheard);
+        self.spurious += 1;
+        let (lasted, repeats) = (now.since(since), self.spurious);
         self.note(Silence { since, lasted, repeats, ended: true, beyond: true });
     }
 
     /// Whether the captured acknowledgements do not reach the sender: it repeatedly retransmitted acknowledged data, and has
     /// sent nothing new since.
-    pub fn is_unheard(&self) -> bool {
-        self.unheard >= 2
+    pub fn is_missing_acks(&self) -> bool {
+        self.spurious >= 2
     }
 
     /// The waits for the sender's retransmission timer, captured at the sender, except those in silences of the peer.

@@ -41,7 +41,7 @@ impl Trains {
     /// Handles an acknowledgement up to `una`, with `flight` bytes in flight. In `recovery`, acknowledgements advance by other
     /// steps than the data did.
     pub fn acked(&mut self, now: Time, una: u64, flight: u64, mss: u64, recovery: bool) {
-        let Some((begun, from)) = self.first.filter(|_| !recovery) else {
+        let Some((started, from)) = self.first.filter(|_| !recovery) else {
             self.first = (!recovery).then_some((now, una));
             return;
         };
@@ -49,7 +49,7 @@ impl Trains {
         if bytes < (flight / 3).clamp(MIN_SEGMENTS * mss, SEGMENTS * mss) {
             return;
         }
-        let nanos = now.since(begun).as_nanos();
+        let nanos = now.since(started).as_nanos();
         // A single acknowledgement for most of the data in flight came after the pause, so the pause would count.
         let apart = bytes <= flight / 2 + mss;
         if apart && nanos > 0 && self.is_full(from, una, mss) {

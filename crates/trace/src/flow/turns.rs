@@ -12,21 +12,21 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Side `speaker` sends data at `now`. Returns the state of each side until then, for sides without data in
+    /// Side `sender` sends data at `now`. Returns the state of each side until then, for sides without data in
     /// flight.
-    pub fn spoken(&mut self, speaker: usize, now: Time) -> [Hold; 2] {
-        let before = self.last.replace((speaker, now));
+    pub fn handle_data(&mut self, sender: usize, now: Time) -> [Hold; 2] {
+        let before = self.last.replace((sender, now));
         [0, 1].map(|side| match before {
             Some((_, then)) if now.since(then) >= BETWEEN => Hold::Quiet,
             // Both sides waited for the first data, and the speaker had to send them.
-            None if side == speaker => Hold::Idle,
-            Some(_) if side == speaker => Hold::Idle,
+            None if side == sender => Hold::Idle,
+            Some(_) if side == sender => Hold::Idle,
             None | Some(_) => Hold::Waiting,
         })
     }
 
     /// When the other side last sent data, if that was after `side` did.
-    pub fn asked(&self, side: usize) -> Option<Time> {
+    pub fn requested_at(&self, side: usize) -> Option<Time> {
         self.last.filter(|(last, _)| *last != side).map(|(_, at)| at)
     }
 

@@ -175,9 +175,9 @@ fn data_in_a_syn_starts_after_its_sequence_number() {
     let mut script = Script::new();
     // RFC 7413 §4.2: the SYN carries 500 bytes, numbered from 1, and the SYN-ACK acknowledges them.
     script.run(0, Segment { flags: syn(), payload: 500, ..segment() });
-    script.hear(100, Segment { flags: Flags { ack: true, ..syn() }, ack: 501, ..segment() });
+    script.receive(100, Segment { flags: Flags { ack: true, ..syn() }, ack: 501, ..segment() });
     script.run(100, Segment { seq: 501, ack: 1, payload: MSS, ..segment() });
-    script.hear(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
+    script.receive(200, Segment { seq: 1, ack: 501 + MSS, ..segment() });
     let connection = script.end();
     let stream = &connection.streams[0];
     assert_eq!(
@@ -285,7 +285,7 @@ fn a_reset_does_not_close_the_window() {
     script.send(100, 0);
     script.ack(200, 1);
     let reset = Flags { rst: true, ack: true, ..Flags::default() };
-    script.hear(201, Segment { flags: reset, ack: 1 + MSS, window: 0, ..segment() });
+    script.receive(201, Segment { flags: reset, ack: 1 + MSS, window: 0, ..segment() });
     assert_eq!(script.end().streams[0].counts().zero_windows, 0);
 }
 
@@ -482,11 +482,15 @@ fn time_spent_waiting_for_an_answer_is_charged_to_the_peer() {
     for round in 0..10 {
         let at = 100 + round * 1000;
         script.run(at, Segment { seq: 1 + round as u32 * 100, ack: 1, payload: 100, ..segment() });
-        let heard = 1 + (round as u32 + 1) * 100;
-        script.hear(at + 100, Segment { seq: 1 + round as u32 * 50, ack: heard, ..segment() });
+        let acknowledged = 1 + (round as u32 + 1) * 100;
+        script.receive(
+            at + 100,
+            Segment { seq: 1 + round as u32 * 50, ack: acknowledged, ..segment() },
+        );
         // The server takes 900 ms to answer, and gets the next request at once.
-        let answer = Segment { seq: 1 + round as u32 * 50, ack: heard, payload: 50, ..segment() };
-        script.hear(at + 1000, answer);
+        let answer =
+            Segment { seq: 1 + round as u32 * 50, ack: acknowledged, payload: 50, ..segment() };
+        script.receive(at + 1000, answer);
     }
     let connection = script.end();
     let accounts = connection.streams[0].accounts();

@@ -58,7 +58,7 @@ fn a_sender_waiting_for_an_answer_is_not_window_limited() {
         (first + 1..=first + 10).for_each(|n| script.ack(start + 100, n));
         let answer =
             Segment { seq: 1 + round as u32 * 50, ack: 1 + (first + 10) * MSS, ..segment() };
-        script.hear(start + 120, Segment { payload: 50, ..answer });
+        script.receive(start + 120, Segment { payload: 50, ..answer });
     }
     // The limit is the sender's own pauses, or the receiver's messages.
     let holds = [Hold::Pausing, Hold::Idle, Hold::Waiting, Hold::Granted];
@@ -214,7 +214,7 @@ fn bursts_after_small_receiver_messages_have_a_window_above_tcp() {
         // Pairs are acknowledged from 80 ms on, which releases no data. The message comes with the last acknowledgement.
         (1..=9).for_each(|pair| script.ack(start + 80 + u64::from(pair), first + pair * 2));
         let message = Segment { seq, ack: 1 + (first + 20) * MSS, payload: 30, ..segment() };
-        script.hear(start + 99, message);
+        script.receive(start + 99, message);
         seq += 30;
     }
     let connection = script.end();
@@ -238,10 +238,10 @@ fn granted_bursts(midway: u32) -> Connection {
         }
         (1..=5).for_each(|pair| {
             let ack = first + pair * 2 * MSS;
-            script.hear(start + 80 + u64::from(pair), Segment { seq, ack, ..segment() });
+            script.receive(start + 80 + u64::from(pair), Segment { seq, ack, ..segment() });
         });
         let arrived = if round < midway { 10 * MSS } else { BURST };
-        script.hear(start + 99, Segment { seq, ack: first + arrived, payload: 13, ..segment() });
+        script.receive(start + 99, Segment { seq, ack: first + arrived, payload: 13, ..segment() });
         seq += 13;
     }
     script.end()
@@ -270,10 +270,10 @@ fn small_segments_waiting_for_delayed_acks_are_due_to_nagle() {
         let (start, seq) = (10 + u64::from(exchange) * 50, 1 + exchange * 120);
         let small = Segment { ack: answered, payload: 60, ..segment() };
         script.run(start, Segment { seq, ..small });
-        script.hear(start + 41, Segment { seq: answered, ack: seq + 60, ..segment() });
+        script.receive(start + 41, Segment { seq: answered, ack: seq + 60, ..segment() });
         script.run(start + 41, Segment { seq: seq + 60, ..small });
         let answer = Segment { seq: answered, ack: seq + 120, payload: 40, ..segment() };
-        script.hear(start + 42, answer);
+        script.receive(start + 42, answer);
         answered += 40;
     }
     let connection = script.end();

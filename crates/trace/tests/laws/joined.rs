@@ -63,11 +63,11 @@ fn a_repair_at_the_start_does_not_reveal_where_the_data_starts() {
         let mut script = Script::new();
         let ack = Segment { seq: 1, ack: 1 + MSS, options, ..segment() };
         if is_ack_first {
-            script.hear(1000, ack);
+            script.receive(1000, ack);
         }
         script.send(1001, 1);
         if !is_ack_first {
-            script.hear(1002, ack);
+            script.receive(1002, ack);
         }
         script.send(1003, 16);
         script.ack(1101, 17);

@@ -73,7 +73,7 @@ impl Script {
     }
 
     pub fn answer(&mut self, ms: u64, answer: Segment) {
-        self.hear(ms, Segment { flags: Flags { ack: true, ..syn() }, ack: 1, ..answer });
+        self.receive(ms, Segment { flags: Flags { ack: true, ..syn() }, ack: 1, ..answer });
     }
 
     pub fn run(&mut self, ms: u64, segment: Segment) {
@@ -86,7 +86,7 @@ impl Script {
         self.run(ms, Segment { seq: 1 + n * MSS, ack: 1, payload: MSS, ..segment() });
     }
 
-    pub fn hear(&mut self, ms: u64, segment: Segment) {
+    pub fn receive(&mut self, ms: u64, segment: Segment) {
         self.run(ms, Segment { source: receiver(), destination: sender(), ..segment });
     }
 
@@ -96,7 +96,7 @@ impl Script {
     }
 
     pub fn window(&mut self, ms: u64, n: u32, window: u16) {
-        self.hear(ms, Segment { seq: 1, ack: 1 + n * MSS, window, ..segment() });
+        self.receive(ms, Segment { seq: 1, ack: 1 + n * MSS, window, ..segment() });
     }
 
     pub fn end(mut self) -> Connection {

@@ -208,7 +208,7 @@ impl<'a> ReceiverControl<'a> {
             self.done.store(true, Ordering::Release);
         }
         self.event_fd.signal();
-        self.tell_results()
+        self.send_results()
     }
 
     /// Runs the controller's timers and the probes until [`ReceiverControl::done`].
@@ -220,7 +220,7 @@ impl<'a> ReceiverControl<'a> {
             // The reading thread reports a closed connection itself after the last data, unless it waits for another thread.
             down_since = self.channel.is_down().then(|| down_since.unwrap_or(clock::now()));
             if down_since.is_some_and(|since| clock::now().since(since) >= DOWN_TIMEOUT) {
-                return Err(self.channel.gone(self.files.so_far().0));
+                return Err(self.channel.disconnected(self.files.so_far().0));
             }
             if stall.is_stalled(clock::now(), self.files.so_far()) {
                 return Err(TransferError::Stalled(self.channel.peer().to_string()));
@@ -229,13 +229,13 @@ impl<'a> ReceiverControl<'a> {
             self.listen(probe_socket.as_ref())?;
             let due = self.tick(probe_socket.as_ref())?;
             if clock::now() >= busy_at {
-                self.say(&lock(&self.state), &Message::Busy)?;
+                self.send_message(&lock(&self.state), &Message::Busy)?;
                 busy_at = clock::now() + BUSY_INTERVAL;
             }
             {
                 let state = lock(&self.state);
                 if !self.is_done(&state) {
-                    self.tell_results()?;
+                    self.send_results()?;
                 }
             }
             self.wait(probe_socket.as_ref(), due);
@@ -244,8 +244,8 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Sends a message, unless the transfer is over.
-    fn say(&self, state: &ReceiverState, message: &Message) -> Result<()> {
-        if self.is_done(state) { Ok(()) } else { self.channel.say(message) }
+    fn send_message(&self, state: &ReceiverState, message: &Message) -> Result<()> {
+        if self.is_done(state) { Ok(()) } else { self.channel.send_message(message) }
     }
 
     /// Whether the transfer is over. It cannot end while the caller holds the state's lock.
@@ -254,9 +254,9 @@ impl<'a> ReceiverControl<'a> {
     }
 
     /// Sends the sender the results of its files.
-    fn tell_results(&self) -> Result<()> {
+    fn send_results(&self) -> Result<()> {
         for results in self.files.results().chunks(MAX_BATCH) {
-            self.channel.tell(&Record::Results(results.to_vec()))?;
+            self.channel.send_record(&Record::Results(results.to_vec()))?;
         }
         Ok(())
     }
@@ -311,7 +311,7 @@ impl<'a> ReceiverControl<'a> {
                 state.connections.iter_mut().try_for_each(ReceiveConnection::hold)?;
             }
             if let Some(count) = state.update_streams(&kernel) {
-                self.say(state, &Message::Streams { count })?;
+                self.send_message(state, &Message::Streams { count })?;
             }
             (
                 std::mem::take(&mut state.datagrams),
@@ -342,7 +342,7 @@ impl<'a> ReceiverControl<'a> {
                     state.limit = Some(limit);
                     state.share();
                 }
-                TransferEffect::Tell(message) => self.say(state, &message)?,
+                TransferEffect::Tell(message) => self.send_message(state, &message)?,
                 TransferEffect::Send(datagram) => state.datagrams.push(datagram),
                 TransferEffect::Record(record) => state.records.push(record),
                 TransferEffect::Note(note) => state.notes.push(note.to_owned()),

@@ -70,11 +70,15 @@ impl Admission {
             Ok((session, hello, client, stay)) => {
                 // A further connection or a measurement lists no files.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
-                let taken = if takes { MAX_EARLY_CONTENT } else { 0 };
+                let accepted = if takes { MAX_EARLY_CONTENT } else { 0 };
                 let proof = session.listener_proof();
                 let ends_with_program = self.ends_with_program;
-                channel.say(&Message::Welcome { proof, early_bytes: taken, ends_with_program })?;
-                let early_bytes = if takes { taken } else { hello.early_bytes };
+                channel.send_message(&Message::Welcome {
+                    proof,
+                    early_bytes: accepted,
+                    ends_with_program,
+                })?;
+                let early_bytes = if takes { accepted } else { hello.early_bytes };
                 let link = Link { channel, session, frames, early_bytes };
                 Ok(Admitted { link, hello, client, stay })
             }
@@ -102,14 +106,14 @@ impl Admission {
     ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>)> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
-        let mut told = None;
+        let mut code_attempt = None;
         if let Message::Pake { code, element } = &message {
             let no_code = || TransferError::NoCode(peer.clone());
             let (client, code) = self.clients.code(*code).ok_or_else(no_code)?;
             let (secret, answer) = spoken::answer(&code, element.raw())?;
             let one_try = self.clients.try_code(client)?.ok_or_else(no_code)?;
-            channel.say(&answer)?;
-            told = Some((one_try, secret));
+            channel.send_message(&answer)?;
+            code_attempt = Some((one_try, secret));
             message = frames.opening_message(deadline)?;
         }
         let hello = match message {
@@ -123,7 +127,7 @@ impl Admission {
         if hello.version != VERSION {
             return Err(TransferError::Version { peer, theirs: hello.version });
         }
-        let (session, client) = match told {
+        let (session, client) = match code_attempt {
             Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
@@ -132,8 +136,8 @@ impl Admission {
         let peer = at(&client, channel.peer());
         // A further connection belongs to a running transfer, or is rejected later. A transfer admitted before the expiry may
         // resume: only its client knows its number.
-        let goes_on = || hello.joins || sessions.goes_on(hello.transfer.raw(), &client);
-        if has_expired(&client) && (hello.measures || !goes_on()) {
+        let is_ongoing = || hello.joins || sessions.is_ongoing(hello.transfer.raw(), &client);
+        if has_expired(&client) && (hello.measures || !is_ongoing()) {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {

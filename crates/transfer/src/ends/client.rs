@@ -143,7 +143,7 @@ impl<'a> Client<'a> {
                 ended => return ended,
             };
             earlier += moved;
-            let lost = channel.last_heard();
+            let lost = channel.last_received();
             observer.lost(lost);
             link = self.next_link(error, lost + patience, observer)?;
             reconnects += 1;

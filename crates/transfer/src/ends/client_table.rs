@@ -372,9 +372,9 @@ mod tests {
         let scratch = Scratch::new(CODE);
         let one = || ClientTable::of_one(Client::clone(&guest(&table(&scratch))));
         let table = one();
-        let under_way = table.try_code(guest(&table)).unwrap();
+        let attempt = table.try_code(guest(&table)).unwrap();
         assert!(!table.is_over(), "it may prove right");
-        drop(under_way);
+        drop(attempt);
         assert!(table.is_over());
         let table = one();
         table.try_code(guest(&table)).unwrap().unwrap().succeed(Secret([1; 16])).unwrap();

@@ -33,7 +33,7 @@ struct Known {
     /// The complaints about the newest version.
     complaints: Vec<String>,
     /// Complaints not yet reported.
-    unheard: Vec<String>,
+    unreported: Vec<String>,
 }
 
 /// Device, inode, length, and time of the last change in seconds and nanoseconds. Every edit changes at
@@ -46,9 +46,15 @@ impl ClientsFile {
         let wrong = |reason| TransferError::Clients { path: path.to_owned(), reason };
         let (file, version) = open(path).map_err(wrong)?;
         let (clients, errors) = parse(&file, &read(&file).map_err(wrong)?).map_err(wrong)?;
-        let (faulty, unheard) = (keys(&errors), Vec::new());
-        let known =
-            Known { version, clients, faulty, unfinished: None, complaints: Vec::new(), unheard };
+        let (faulty, unreported) = (keys(&errors), Vec::new());
+        let known = Known {
+            version,
+            clients,
+            faulty,
+            unfinished: None,
+            complaints: Vec::new(),
+            unreported,
+        };
         let file = ClientsFile { path: path.to_owned(), known: Mutex::new(known) };
         file.complain(&mut lock(&file.known), in_words(&errors));
         Ok(file)
@@ -72,7 +78,7 @@ impl ClientsFile {
 
     /// The problems found since the last call. Each is reported once, until the file changes.
     pub fn take_complaints(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.known).unheard)
+        std::mem::take(&mut lock(&self.known).unreported)
     }
 
     fn refresh(&self, known: &mut Known, now: Time) -> Result<(), ClientsFileError> {
@@ -81,13 +87,13 @@ impl ClientsFile {
             return Ok(());
         }
         let since = known.unfinished.filter(|seen| seen.0 == version).map(|seen| seen.1);
-        let rests = since.is_some_and(|since| now.since(since) >= CLIENTS_SETTLE);
-        if since.is_some() && !rests {
+        let settled = since.is_some_and(|since| now.since(since) >= CLIENTS_SETTLE);
+        if since.is_some() && !settled {
             return Err(ClientsFileError::Unfinished);
         }
         let text = read(&file)?;
         // Editors that do not replace a file truncate it first, and write it in parts.
-        if !text.ends_with(b"\n") && !rests {
+        if !text.ends_with(b"\n") && !settled {
             known.unfinished = Some((version, now));
             return Err(ClientsFileError::Unfinished);
         }
@@ -103,7 +109,7 @@ impl ClientsFile {
         if known.complaints != complaints {
             let line =
                 |text: &String| format!("{}: {text}", sweetspot_protocol::Printable(&self.path));
-            known.unheard.extend(complaints.iter().map(line));
+            known.unreported.extend(complaints.iter().map(line));
             known.complaints = complaints;
         }
     }

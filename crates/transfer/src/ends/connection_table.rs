@@ -136,13 +136,13 @@ mod tests {
         };
         let (_proven, number) = connect();
         table.authenticated(number);
-        let mut strangers: Vec<_> = (0..MAX_PER_NETWORK).map(|_| connect()).collect();
-        strangers[0].0.set_nonblocking(true).unwrap();
+        let mut unauthenticated: Vec<_> = (0..MAX_PER_NETWORK).map(|_| connect()).collect();
+        unauthenticated[0].0.set_nonblocking(true).unwrap();
         let mut byte = [0];
-        assert!(strangers[0].0.read(&mut byte).is_err(), "it waits");
+        assert!(unauthenticated[0].0.read(&mut byte).is_err(), "it waits");
         let _newcomer = connect();
-        strangers[0].0.set_nonblocking(false).unwrap();
-        assert_eq!(strangers[0].0.read(&mut byte).unwrap(), 0, "it was dropped");
+        unauthenticated[0].0.set_nonblocking(false).unwrap();
+        assert_eq!(unauthenticated[0].0.read(&mut byte).unwrap(), 0, "it was dropped");
         let present = lock(&table.present);
         let kept: Vec<_> = present.connections.iter().filter(|c| !c.dropped).collect();
         assert_eq!(kept.len(), MAX_PER_NETWORK + 1);
@@ -159,11 +159,11 @@ mod tests {
             (peer, table.enter(&listener.accept().unwrap().0))
         };
         // No thread notices that its connection was dropped: the table drops `max` more, and then rejects.
-        let strangers: Vec<_> = (0..2 * max).map(|_| connect()).collect();
-        assert!(strangers.iter().all(|(_, number)| number.is_some()));
+        let unauthenticated: Vec<_> = (0..2 * max).map(|_| connect()).collect();
+        assert!(unauthenticated.iter().all(|(_, number)| number.is_some()));
         assert_eq!(connect().1, None);
         assert_eq!(lock(&table.present).connections.len(), 2 * max);
-        table.leave(strangers[0].1.unwrap());
+        table.leave(unauthenticated[0].1.unwrap());
         assert!(connect().1.is_some());
     }
 

@@ -34,9 +34,9 @@ impl Expiry {
     }
 
     /// Announces once that running transfers continue.
-    pub fn announce(&self, say: impl FnOnce(String)) {
+    pub fn announce(&self, send_message: impl FnOnce(String)) {
         if !self.announced.swap(true, Ordering::AcqRel) {
-            say(format!(
+            send_message(format!(
                 "the {} has expired: running transfers continue; nobody else is admitted",
                 self.what
             ));

@@ -91,7 +91,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 SenderItem::Ends(ends) => {
                     ends.iter().try_for_each(|end| inbox.files.take_end(end))?;
                 }
-                SenderItem::Gone(entry, reason) => inbox.files.take_gone(entry, &reason)?,
+                SenderItem::Gone(entry, reason) => inbox.files.handle_gone(entry, &reason)?,
                 SenderItem::SenderLimit(_, each) => inbox.control.handle_sender_limit(each),
                 SenderItem::End => return Ok(ReaderStep::End),
                 SenderItem::Failed(reason) => return Err(TransferError::PeerFailed(reason)),
@@ -143,7 +143,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
     /// bytes.
     fn take_content(&mut self) -> Result<Bytes> {
         let Some(Arriving { length, bytes, .. }) = &mut self.piece else { return Ok(Bytes::ZERO) };
-        let came = Bytes::new(self.frames.fill(bytes)? as u64);
+        let received = Bytes::new(self.frames.fill(bytes)? as u64);
         if bytes.len() == *length
             && let Some(Arriving { header, bytes, .. }) = self.piece.take()
         {
@@ -153,7 +153,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
                 self.inbox.send(Job::Piece(header, bytes))?;
             }
         }
-        Ok(came)
+        Ok(received)
     }
 
     fn read(&mut self, content: Bytes) -> Result<()> {
@@ -164,7 +164,7 @@ impl<'a, 'b> LinkReader<'a, 'b> {
         }
         let Some(read) = self.frames.read(None)? else {
             let so_far = self.inbox.files.so_far().0;
-            return Err(self.channel.gone(so_far));
+            return Err(self.channel.disconnected(so_far));
         };
         let failed = TransferError::system("SIOCINQ");
         let unread = options::unread(self.channel.socket()).map_err(failed)?;

@@ -40,7 +40,7 @@ impl OnceState {
     }
 
     /// Whether the transfer has moved to a newer connection than this one, so that this one's errors do not matter.
-    pub fn has_left(&self, connection: u64) -> bool {
+    pub fn is_superseded(&self, connection: u64) -> bool {
         match self {
             OnceState::Running { connection: newest, .. } => *newest != connection,
             OnceState::Waiting { .. } => true,
@@ -110,11 +110,11 @@ mod tests {
         assert!(state.takes("a", 1) && !state.takes("b", 2));
         // The client noticed first that the path broke.
         assert!(state.takes("a", 3));
-        assert!(state.has_left(1) && !state.has_left(3));
+        assert!(state.is_superseded(1) && !state.is_superseded(3));
         assert_eq!(state.due(), Time::MAX);
         // The new connection breaks, too. Only then does the server wait for another.
         state.wait(2, Time::from_nanos(7), broken());
-        assert!(state.has_left(1));
+        assert!(state.is_superseded(1));
         assert!(state.give_up(Time::from_nanos(6)).is_none());
         // The program was restarted: the ticket's holder begins another transfer.
         assert!(state.takes("b", 4) && !state.takes("a", 5));

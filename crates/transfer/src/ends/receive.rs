@@ -26,9 +26,9 @@ use crate::limits::{MAX_FAILURE_LINES, PARTING_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{Agreed, TransferObserver, joined};
 use crate::wire::channel::Channel;
+use crate::wire::end_signal::EndSignal;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{FurtherLinks, Link};
-use crate::wire::over::Over;
 use crate::{Result, TransferError};
 
 /// Pieces between the sockets and the disk, of 256 KiB each: enough to keep the threads that write busy. Whatever waits
@@ -54,14 +54,14 @@ pub(crate) fn receive(
     let wrote = Cell::new(false);
     let mut order = ReceiverOrder::taking_early(link.early_bytes);
     let result = wait_for_offer(&mut link.frames, &mut order).and_then(|offer| {
-        let expected = config.options.asked.expect(&offer)?;
+        let expected = config.options.requested.expect(&offer)?;
         let plan = Accepted::make(config, &offer, &channel, udp_demux.is_some())?;
         let authenticator = || PacketAuthenticator::new(&link.session);
         let demux = udp_demux.filter(|_| plan.probes);
         let registered = demux.map(|demux| demux.register(authenticator(), channel.peer().ip()));
         let registered =
             registered.transpose().map_err(TransferError::system("preparing probes"))?;
-        let accepted = channel.say(&plan.message(&config.options));
+        let accepted = channel.send_message(&plan.message(&config.options));
         accepted.map_err(|error| link.frames.cause(error))?;
         order.accept();
         if let Some(reader) = &config.options.reader {
@@ -106,7 +106,7 @@ pub(crate) fn receive(
             files: &files,
             listed: EntryQueue::default(),
             control: &control,
-            over: Over::default(),
+            over: EndSignal::default(),
             joined: Mutex::default(),
             failed: Mutex::default(),
         };
@@ -132,7 +132,7 @@ struct Receiving<'a> {
     /// Entries that wait to be answered.
     listed: EntryQueue,
     control: &'a ReceiverControl<'a>,
-    over: Over,
+    over: EndSignal,
     /// Further connections, to be cut at the end.
     joined: Mutex<Vec<Arc<Channel>>>,
     /// Why a thread beside the main one ended the transfer.
@@ -147,25 +147,26 @@ impl<'a> Receiving<'a> {
         further: &FurtherLinks<'_>,
     ) -> Result<TransferSummary> {
         let cpu = process::cpu_time();
-        let (jobs, taken) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
+        let (jobs, queued_jobs) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         let (spent, empty) = crossbeam_channel::bounded(WRITE_BEHIND_PIECES);
         // One thread keeps the data for standard output in order.
         let workers = match self.config.options.target {
             Target::Output => 1,
             _ => thread::available_parallelism().map_or(2, |n| n.get().clamp(2, 4)),
         };
-        let takers: Vec<_> = (0..workers).map(|_| taken.clone()).collect();
-        drop(taken);
+        let job_receivers: Vec<_> = (0..workers).map(|_| queued_jobs.clone()).collect();
+        drop(queued_jobs);
         let received = thread::scope(|scope| {
             let spawn = |name, work| self.spawn(scope, name, work);
             let result = (|| {
-                for taken in takers {
+                for queued_jobs in job_receivers {
                     let spent = spent.clone();
-                    spawn("write", Box::new(move || self.files.work(&taken, &spent)))?;
+                    spawn("write", Box::new(move || self.files.work(&queued_jobs, &spent)))?;
                 }
                 let count = self.control.streams();
                 let streams = Message::Streams { count };
-                let asked = if count > 1 { self.channel.say(&streams) } else { Ok(()) };
+                let requested =
+                    if count > 1 { self.channel.send_message(&streams) } else { Ok(()) };
                 spawn("plan", Box::new(|| self.plan()))?;
                 spawn("holes", Box::new(|| self.files.hash_holes()))?;
                 spawn("time", Box::new(|| self.control.keep_time()))?;
@@ -175,14 +176,14 @@ impl<'a> Receiving<'a> {
                 let inbox = self.inbox(&jobs, &empty);
                 let mut reader = LinkReader::new(inbox, Arc::clone(self.channel), frames);
                 let mut order = order;
-                let read = asked.and_then(|()| reader.read_first(&mut order));
+                let read = requested.and_then(|()| reader.read_first(&mut order));
                 self.listed.close();
                 read.map_err(|error| reader.cause(error))?;
                 let (summary, deleted) = self.complete()?;
                 Ok((summary, deleted, reader.sender_summary(&mut order)))
             })();
             self.over.set();
-            self.stop_working();
+            self.stop_threads();
             self.control.done();
             lock(&self.joined).iter().for_each(|channel| channel.sever());
             drop(jobs);
@@ -191,8 +192,8 @@ impl<'a> Receiving<'a> {
         // A thread beside the main one knows the cause where the main one saw its effect.
         let (summary, deleted, closing) = match (lock(&self.failed).take(), received) {
             // The sender gave its reason; the other threads saw only that it was gone.
-            (_, Err(said @ (TransferError::PeerFailed(_) | TransferError::Refused(_)))) => {
-                return Err(said);
+            (_, Err(reason @ (TransferError::PeerFailed(_) | TransferError::Refused(_)))) => {
+                return Err(reason);
             }
             (Some(cause), Err(_)) | (None, Err(cause)) => return Err(self.counted(cause)),
             (_, received) => received?,
@@ -233,12 +234,12 @@ impl<'a> Receiving<'a> {
 
     /// Waits until all files are whole, and sends this end's summary. Returns it with the names that were deleted.
     fn complete(&self) -> Result<(ReceiverSummary, Vec<String>)> {
-        self.files.wait_until_whole(|| lock(&self.failed).is_some());
+        self.files.wait_until_complete(|| lock(&self.failed).is_some());
         if let Some(error) = lock(&self.failed).take() {
             return Err(error);
         }
         self.files.complete()?;
-        let deleted = self.files.tell_deleted(&**self.channel)?;
+        let deleted = self.files.send_deleted(&**self.channel)?;
         let summary = self.summary();
         // On disk before the sender hears of it: a crash in between does not renew the credential.
         if let Some(claim) =
@@ -249,7 +250,7 @@ impl<'a> Receiving<'a> {
         // Nothing is sent after the summary: a sender that leaves something unread would reset the connection, and its
         // summary with it.
         self.control.finish()?;
-        self.channel.say(&Message::ReceiverSummary(summary.clone()))?;
+        self.channel.send_message(&Message::ReceiverSummary(summary.clone()))?;
         Ok((summary, deleted))
     }
 
@@ -270,7 +271,7 @@ impl<'a> Receiving<'a> {
         }
         let unlisted = closing.as_ref().map_or(0, |closing| closing.unlisted);
         if failures.len() < MAX_FAILURE_LINES {
-            failures.extend(left_out_there(unlisted));
+            failures.extend(left_out_by_sender(unlisted));
         }
         let end = OwnAccount {
             role: Role::Receiver,
@@ -310,14 +311,14 @@ impl<'a> Receiving<'a> {
             return;
         }
         lock(&self.failed).get_or_insert(error);
-        self.stop_working();
+        self.stop_threads();
         // Wakes the main thread, which tells the sender.
         self.channel.stop_reading();
         lock(&self.joined).iter().for_each(|channel| channel.sever());
     }
 
     /// Ends the transfer's other threads, which do not handle pieces.
-    fn stop_working(&self) {
+    fn stop_threads(&self) {
         self.listed.abandon();
         self.files.end();
     }
@@ -341,7 +342,7 @@ impl<'a> Receiving<'a> {
                 &self.over,
                 || self.control.streams(),
                 |link| {
-                    link.channel.share_last_heard(self.channel);
+                    link.channel.share_last_received(self.channel);
                     self.control.join(&link.channel);
                     lock(&self.joined).push(Arc::clone(&link.channel));
                     if self.over.is_set() {
@@ -365,9 +366,11 @@ impl<'a> Receiving<'a> {
     }
 
     fn summary(&self) -> ReceiverSummary {
-        let (measured, wanted) =
-            self.control.ask(|control_loop| (control_loop.measured(), control_loop.wanted()));
-        let limit = wanted.and_then(|wanted| self.limit(wanted, measured.window));
+        let (measured, requested_window) = self
+            .control
+            .ask(|control_loop| (control_loop.measured(), control_loop.requested_window()));
+        let limit = requested_window
+            .and_then(|requested_window| self.limit(requested_window, measured.window));
         let left_out = self.files.attributes_left_out().then(|| ATTRIBUTES_LEFT_OUT.to_owned());
         let (files, _, content, hash) = self.files.summary();
         ReceiverSummary {
@@ -386,15 +389,15 @@ impl<'a> Receiving<'a> {
         }
     }
 
-    /// The sysctl that kept the window below `wanted`, if any.
-    fn limit(&self, wanted: Bytes, advertised: Option<Bytes>) -> Option<String> {
+    /// The sysctl that kept the window below `requested_window`, if any.
+    fn limit(&self, requested_window: Bytes, advertised: Option<Bytes>) -> Option<String> {
         let max = sysctl::tcp_rmem().ok()?.max;
         let buffer = options::receive_buffer(self.channel.socket()).ok()?;
         // A buffer below its limit was not held back by it; the window is rounded down to
         // whole segments.
-        (buffer >= max && advertised? < wanted.scaled(0.9)).then(|| {
+        (buffer >= max && advertised? < requested_window.scaled(0.9)).then(|| {
             format!(
-                "a window of {wanted} was needed: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
+                "a window of {requested_window} was needed: raise net.ipv4.tcp_rmem (its third number), now {}, on the receiving host",
                 max.get()
             )
         })
@@ -402,7 +405,7 @@ impl<'a> Receiving<'a> {
 }
 
 /// The line about entries that the sender could not send; their paths are the sender's own.
-fn left_out_there(count: u64) -> Option<String> {
+fn left_out_by_sender(count: u64) -> Option<String> {
     let (entries, them) = if count == 1 { ("entry", "it") } else { ("entries", "them") };
     (count > 0).then(|| {
         format!(

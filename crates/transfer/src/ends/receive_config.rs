@@ -26,7 +26,7 @@ impl ReceiveConfig {
     }
 
     /// The same configuration with this file log.
-    pub fn logged_by(self: &Arc<Self>, log: Option<Arc<dyn FileLog>>) -> Arc<ReceiveConfig> {
+    pub fn with_file_log(self: &Arc<Self>, log: Option<Arc<dyn FileLog>>) -> Arc<ReceiveConfig> {
         if log.is_none() {
             return Arc::clone(self);
         }

@@ -32,7 +32,7 @@ use crate::limits::{Capacity, PARTING_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{AdmittedTransfer, ServerObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
-use crate::wire::identity::{AskFor, Identity, draw_secret};
+use crate::wire::identity::{ClientAuth, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
 use crate::{Result, TransferError};
 
@@ -83,7 +83,7 @@ impl Server {
         let (clients, proof, ask) = match &options.purpose {
             Purpose::Clients(service) => {
                 let clients = ClientTable::of_file(&service.clients, service.uses.clone())?;
-                (clients, TicketProof::OwnKey, AskFor::Certificate)
+                (clients, TicketProof::OwnKey, ClientAuth::Certificate)
             }
             Purpose::Receive(_) | Purpose::Send(_) => {
                 let secret = draw_secret()?;
@@ -92,7 +92,7 @@ impl Server {
                     None => Credential::Secret(secret.clone()),
                 };
                 let clients = ClientTable::of_one(holder(credential, expires));
-                (clients, TicketProof::Secret { secret, expires }, AskFor::Nothing)
+                (clients, TicketProof::Secret { secret, expires }, ClientAuth::Nothing)
             }
         };
         // So that no peer can exhaust this host's descriptors.
@@ -160,7 +160,7 @@ impl Server {
             }
             while !self.connection_table.is_closing() {
                 let expiry_due = self.expiry.as_ref().map_or(Time::MAX, Expiry::due);
-                let awaited = self.sessions.awaited_until().unwrap_or(Time::MAX);
+                let awaited = self.sessions.resumable_until().unwrap_or(Time::MAX);
                 let due = lock(&once).due().min(expiry_due).min(awaited);
                 let _ = wait_readable(&[self.listener.as_fd(), self.wake.as_fd()], due);
                 self.wake.clear();
@@ -274,7 +274,7 @@ impl Server {
     /// Whether the server of one transfer accepts this one. Waits briefly, because the previous one may be about to end.
     fn take_turn(&self, once: &Mutex<OnceState>, transfer: &str, connection: u64) -> bool {
         let take = || lock(once).takes(transfer, connection);
-        turn::ask(take, |taken| !taken && !self.connection_table.is_closing())
+        turn::ask(take, |got_turn| !got_turn && !self.connection_table.is_closing())
     }
 
     /// Runs the transfer of an admitted peer.
@@ -320,7 +320,7 @@ impl Server {
         let is_broken = moved.result.as_ref().is_err_and(TransferError::is_of_the_path);
         if is_broken && self.resumes(&moved) {
             let until = clock::now() + self.retry_for;
-            self.sessions.broke(hello.transfer.raw(), &client, until);
+            self.sessions.mark_broken(hello.transfer.raw(), &client, until);
         }
         self.sessions.leave(hello.transfer.raw(), &client, number);
         // A transfer that ends because the server is closing did not fail by itself.
@@ -345,7 +345,7 @@ impl Server {
         match &self.work {
             Work::One(Task::Receive(config)) => {
                 let log = reception.file_log(transfer, Role::Receiver);
-                Ok(Task::Receive(config.logged_by(log)))
+                Ok(Task::Receive(config.with_file_log(log)))
             }
             Work::One(task) => Ok(task.clone()),
             Work::Clients(work) => {
@@ -392,7 +392,7 @@ impl Server {
         let Some(expiry) = self.expiry.as_ref().filter(|expiry| expiry.has_passed()) else {
             return;
         };
-        let awaits = self.sessions.awaited_until().is_some();
+        let awaits = self.sessions.resumable_until().is_some();
         if awaits || self.sessions.has_sessions() || self.connection_table.has_authenticated() {
             return expiry.announce(|words| reception.warned(&words));
         }
@@ -425,7 +425,7 @@ impl Server {
         let resumes = self.resumes(&ended);
         let mut state = lock(once);
         match ended.result {
-            Err(error) if state.has_left(connection) => reception.interrupted(number, &error),
+            Err(error) if state.is_superseded(connection) => reception.interrupted(number, &error),
             Err(error) if error.is_of_the_path() && resumes => {
                 reception.interrupted(number, &error);
                 state.wait(number, clock::now() + self.retry_for, error);
@@ -468,12 +468,12 @@ impl Server {
                     let is_mendable = if sends { summary.some_refused } else { !ended.wrote };
                     summary.dry_run || summary.files.failed > 0 && is_mendable
                 }
-                Err(error) if sends => error.is_peers_doing(),
+                Err(error) if sends => error.is_caused_by_peer(),
                 Err(error) if error.is_of_the_path() => false,
                 // Standard output's reader may have ended, so nothing more can be written there.
                 Err(TransferError::NothingMoved { .. }) if self.work.writes_to_output() => false,
                 Err(error) if !ended.wrote => !error.is_fault(),
-                Err(error) => error.is_peers_doing() && !self.work.writes_to_output(),
+                Err(error) => error.is_caused_by_peer() && !self.work.writes_to_output(),
             }
     }
 }

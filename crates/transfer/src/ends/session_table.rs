@@ -199,7 +199,7 @@ impl SessionTable {
     }
 
     /// The path of a transfer broke. Until this time it may resume over a new connection, even if its credential expires.
-    pub fn broke(&self, transfer: &str, client: &Client, until: Time) {
+    pub fn mark_broken(&self, transfer: &str, client: &Client, until: Time) {
         let (mut sessions, now) = (lock(&self.sessions), clock::now());
         sessions.broken.retain(|_, until| *until > now);
         if sessions.broken.len() < self.capacity.sessions {
@@ -208,14 +208,14 @@ impl SessionTable {
     }
 
     /// Whether a transfer of this name was admitted before, and is running or may resume.
-    pub fn goes_on(&self, transfer: &str, client: &Client) -> bool {
+    pub fn is_ongoing(&self, transfer: &str, client: &Client) -> bool {
         let (sessions, key) = (lock(&self.sessions), key(client, transfer));
         let is_awaited = |until: &Time| *until > clock::now();
         sessions.transfers.contains_key(&key) || sessions.broken.get(&key).is_some_and(is_awaited)
     }
 
     /// The time until a broken transfer may resume; `None` without any.
-    pub fn awaited_until(&self) -> Option<Time> {
+    pub fn resumable_until(&self) -> Option<Time> {
         let now = clock::now();
         lock(&self.sessions).broken.values().copied().filter(|until| *until > now).max()
     }

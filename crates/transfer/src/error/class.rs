@@ -12,7 +12,7 @@ impl TransferError {
     }
 
     /// Whether the peer needs no message: it gave a reason itself, or has disconnected.
-    pub fn is_peers_doing(&self) -> bool {
+    pub fn is_caused_by_peer(&self) -> bool {
         self.is_refusal()
             || matches!(
                 self,
@@ -48,7 +48,7 @@ impl TransferError {
     }
 
     /// The same error, for a congestion control that the receiver asked for.
-    pub(crate) fn asked_by_peer(self) -> TransferError {
+    pub(crate) fn requested_by_peer(self) -> TransferError {
         match self {
             TransferError::Congestion { name, source, hint, .. } => {
                 TransferError::Congestion { name, by_peer: true, source, hint }

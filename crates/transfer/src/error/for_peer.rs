@@ -183,9 +183,9 @@ mod tests {
     fn no_error_reveals_local_paths_to_the_peer() {
         for error in of_this_host() {
             assert!(error.to_string().contains("MARK"), "for this end: {error}");
-            let told = error.for_peer();
-            assert!(!told.is_empty() && !told.contains("MARK"), "{told}");
-            assert!(!told.contains('/') && !told.contains("os error"), "{told}");
+            let message = error.for_peer();
+            assert!(!message.is_empty() && !message.contains("MARK"), "{message}");
+            assert!(!message.contains('/') && !message.contains("os error"), "{message}");
         }
     }
 

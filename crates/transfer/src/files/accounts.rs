@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn owners_map_by_name_or_by_number_for_unknown_names() {
-        let there =
+        let accounts =
             Accounts::from_text("root:x:0:0::/:\nann:x:1000:50::/home/ann:\n", "staff:x:50:\n");
         let here = Accounts::from_text(
             "# a remark\nann:x:1007:1007::/:\n:x:9:\nbad\n",
             "staff:*:61:ann\n",
         );
-        let owner = |user, group| there.owner(user, group);
+        let owner = |user, group| accounts.owner(user, group);
         assert_eq!(here.numbers(&owner(1000, 50)), (1007, 61));
         assert_eq!(here.numbers(&owner(0, 4)), (0, 4), "unknown here, or at both ends");
         assert_eq!(owner(9, 9).user_name.raw(), "");

@@ -15,7 +15,7 @@ use sweetspot_protocol::hash_tree::{
 use sweetspot_protocol::record::{FileEnd, Record};
 use sweetspot_units::{Bytes, Duration};
 
-use crate::files::outgoing::{OutgoingFiles, Want};
+use crate::files::outgoing::{FileRequest, OutgoingFiles};
 use crate::files::packing::{Packer, WAITING_PIECES};
 use crate::files::source::{Growth, Snapshot, SourceFile, Undelivered, next_data};
 use crate::limits::MAX_KEPT_HASHES;
@@ -73,60 +73,66 @@ struct Pass {
 }
 
 impl FileReader<'_> {
-    /// Reads the files in `wants`, until there are no more.
-    pub fn run(&mut self, wants: &Receiver<Vec<Want>>) -> Result<()> {
+    /// Reads the files in `requests`, until there are no more.
+    pub fn run(&mut self, requests: &Receiver<Vec<FileRequest>>) -> Result<()> {
         loop {
-            let batch = match wants.try_recv() {
+            let batch = match requests.try_recv() {
                 Ok(batch) => batch,
                 // No request is pending, so the collected frames are sent.
                 Err(_) => {
                     self.flush()?;
-                    let Ok(batch) = wants.recv() else { return Ok(()) };
+                    let Ok(batch) = requests.recv() else { return Ok(()) };
                     batch
                 }
             };
-            for mut want in batch {
-                let entry = want.entry;
-                if let Err(why) = self.deliver(&mut want)?
+            for mut request in batch {
+                let entry = request.entry;
+                if let Err(why) = self.deliver(&mut request)?
                     && !self.files.is_given_up(entry)
                 {
-                    self.files.withhold(entry, &want.file, &why);
-                    self.channel.tell(&Record::Gone { entry, reason: why.for_peer().into() })?;
+                    self.files.withhold(entry, &request.file, &why);
+                    self.channel
+                        .send_record(&Record::Gone { entry, reason: why.for_peer().into() })?;
                 }
                 self.files.resolved(entry);
             }
         }
     }
 
-    fn deliver(&mut self, want: &mut Want) -> Delivered {
-        let Some(listed) = want.file.listed else { return self.deliver_stream(want) };
-        let file = match want.file.open() {
+    fn deliver(&mut self, request: &mut FileRequest) -> Delivered {
+        let Some(listed) = request.file.listed else { return self.deliver_stream(request) };
+        let file = match request.file.open() {
             Ok(file) => file,
             Err(why) => return Ok(Err(why)),
         };
-        if want.hashes.is_none() && pieces(listed.size) == 1 {
-            return self.deliver_small(want, &file, &listed);
+        if request.hashes.is_none() && pieces(listed.size) == 1 {
+            return self.deliver_small(request, &file, &listed);
         }
-        self.deliver_pieces(want, &file, &listed)
+        self.deliver_pieces(request, &file, &listed)
     }
 
     /// Sends a file of one piece that is requested whole. It needs no record of its end.
-    fn deliver_small(&mut self, want: &Want, file: &File, listed: &Snapshot) -> Delivered {
-        if !want.early.is_empty() {
+    fn deliver_small(
+        &mut self,
+        request: &FileRequest,
+        file: &File,
+        listed: &Snapshot,
+    ) -> Delivered {
+        if !request.early.is_empty() {
             let mut content = vec![0; listed.size as usize];
-            match read_whole(file, &mut content, listed, want.file.growth) {
-                Ok(grown) if grown => self.files.grew(&want.file),
+            match read_whole(file, &mut content, listed, request.file.growth) {
+                Ok(grown) if grown => self.files.grew(&request.file),
                 Ok(_) => {}
                 Err(why) => return Ok(Err(why)),
             }
             let hash = piece_hash(0, true, &content);
-            self.files.sent(want.entry, &want.file, listed.size, hash);
-            return self.follow(want, hash, &content).map(Ok);
+            self.files.sent(request.entry, &request.file, listed.size, hash);
+            return self.follow(request, hash, &content).map(Ok);
         }
         let (at, size) = (self.small.len(), listed.size);
         self.small.resize(at + HEADERS + size as usize, 0);
-        match read_whole(file, &mut self.small[at + HEADERS..], listed, want.file.growth) {
-            Ok(grown) if grown => self.files.grew(&want.file),
+        match read_whole(file, &mut self.small[at + HEADERS..], listed, request.file.growth) {
+            Ok(grown) if grown => self.files.grew(&request.file),
             Ok(_) => {}
             Err(why) => {
                 self.small.truncate(at);
@@ -134,12 +140,12 @@ impl FileReader<'_> {
             }
         }
         let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
-        let header = PieceHeader { entry: want.entry, piece: 0, hash, length: size as u32 };
+        let header = PieceHeader { entry: request.entry, piece: 0, hash, length: size as u32 };
         let mut small = std::mem::take(&mut self.small);
         self.frame(&header, &mut small, at);
         self.small = small;
         self.small_content += size;
-        self.files.sent(want.entry, &want.file, size, hash);
+        self.files.sent(request.entry, &request.file, size, hash);
         if at == 0 {
             // The collected frames count as queued from the first one on: the end must not overtake them.
             self.files.queue();
@@ -151,8 +157,13 @@ impl FileReader<'_> {
     }
 
     /// Sends a file of several pieces, or one with pieces to compare with the receiver's.
-    fn deliver_pieces(&mut self, want: &mut Want, file: &File, listed: &Snapshot) -> Delivered {
-        let (size, entry) = (listed.size, want.entry);
+    fn deliver_pieces(
+        &mut self,
+        request: &mut FileRequest,
+        file: &File,
+        listed: &Snapshot,
+    ) -> Delivered {
+        let (size, entry) = (listed.size, request.entry);
         // Before the first byte is sent.
         let mut before = match snapshot(file, listed) {
             Ok(before) => before,
@@ -163,7 +174,7 @@ impl FileReader<'_> {
         let mut shrank = false;
         for pass in 0..MAX_PASSES {
             let settled = before.settle(file);
-            let read = match self.read_pieces(want, &mut reading, pass)? {
+            let read = match self.read_pieces(request, &mut reading, pass)? {
                 Ok(read) => read,
                 Err(why) => return Ok(Err(why)),
             };
@@ -174,13 +185,13 @@ impl FileReader<'_> {
             // Content that reads the same twice existed between the two passes.
             let same = pass > 0 && !read.differs;
             shrank |= before.size < size || after.size < size;
-            let grown = same && !shrank && listed.has_grown(&after, want.file.growth);
+            let grown = same && !shrank && listed.has_grown(&after, request.file.growth);
             if grown || (settled || same) && after == before && after.size == size {
                 if grown {
-                    self.files.grew(&want.file);
+                    self.files.grew(&request.file);
                 }
                 let (hash, pieces_sent) = (*read.hash.as_bytes(), reading.pieces_sent);
-                self.files.sent(entry, &want.file, size, hash);
+                self.files.sent(entry, &request.file, size, hash);
                 return self.end(FileEnd { entry, size, pieces_sent, hash });
             }
             if reading.earlier.is_empty() {
@@ -194,12 +205,12 @@ impl FileReader<'_> {
     /// Reads all pieces, and sends those that the receiver lacks or that differ from the previous pass.
     fn read_pieces(
         &mut self,
-        want: &mut Want,
+        request: &mut FileRequest,
         reading: &mut Reading<'_>,
         pass: u32,
     ) -> Result<Result<Pass, Undelivered>> {
         let &mut Reading { file, size, count, .. } = reading;
-        let (entry, sparse) = (want.entry, want.file.sparse);
+        let (entry, sparse) = (request.entry, request.file.sparse);
         let mut run = HoleRun { first: 0, pieces: 0 };
         let (mut root, mut data, mut differs) = (RootBuilder::default(), 0, false);
         for piece in 0..count {
@@ -223,13 +234,13 @@ impl FileReader<'_> {
             let hash = piece_hash(piece, count == 1, &buffer[HEADERS..]);
             root.push(hash);
             let known = match pass {
-                0 => want.hashes.as_mut().and_then(|hashes| hashes.next()),
+                0 => request.hashes.as_mut().and_then(|hashes| hashes.next()),
                 _ => reading.earlier.get(piece as usize).copied(),
             };
             reading.keep(piece, hash);
             differs |= known != Some(hash);
-            if known == Some(hash) || want.compare_only {
-                if pass == 0 && !want.compare_only {
+            if known == Some(hash) || request.compare_only {
+                if pass == 0 && !request.compare_only {
                     self.files.note_present(length as u64);
                 }
                 continue;
@@ -237,26 +248,26 @@ impl FileReader<'_> {
             reading.pieces_sent += 1;
             if is_hole {
                 if !run.add(piece) {
-                    run.tell(entry, self.channel)?;
+                    run.send_record(entry, self.channel)?;
                     run = HoleRun { first: piece, pieces: 1 };
                 }
                 continue;
             }
-            if (piece, pass) == (0, 0) && !want.early.is_empty() {
-                self.follow(want, hash, &buffer[HEADERS..])?;
+            if (piece, pass) == (0, 0) && !request.early.is_empty() {
+                self.follow(request, hash, &buffer[HEADERS..])?;
                 continue;
             }
             let header = PieceHeader { entry, piece, hash, length: length as u32 };
             self.frame(&header, &mut buffer, 0);
             self.push(buffer, entry, length as u64)?;
         }
-        run.tell(entry, self.channel)?;
+        run.send_record(entry, self.channel)?;
         Ok(Ok(Pass { hash: root.finish(), differs }))
     }
 
     /// Sends standard input in order until it ends.
-    fn deliver_stream(&mut self, want: &Want) -> Delivered {
-        let (entry, files) = (want.entry, self.files);
+    fn deliver_stream(&mut self, request: &FileRequest) -> Delivered {
+        let (entry, files) = (request.entry, self.files);
         let input = match io::stdin().as_fd().try_clone_to_owned() {
             Ok(input) => File::from(input),
             Err(error) => return Ok(Err(Undelivered::Unreadable(error))),
@@ -293,16 +304,16 @@ impl FileReader<'_> {
             length = following;
         }
         let hash = *root.finish().as_bytes();
-        files.sent(entry, &want.file, size, hash);
+        files.sent(entry, &request.file, size, hash);
         self.end(FileEnd { entry, size, pieces_sent: piece, hash })
     }
 
     /// Sends the rest of a first piece, without the beginning that was sent early, or the whole piece if the file has changed.
     /// Uses the same connection, so that it arrives after the beginning.
-    fn follow(&self, want: &Want, hash: PieceHash, content: &[u8]) -> Result<()> {
-        let rest = content.strip_prefix(&want.early[..]).unwrap_or(content);
+    fn follow(&self, request: &FileRequest, hash: PieceHash, content: &[u8]) -> Result<()> {
+        let rest = content.strip_prefix(&request.early[..]).unwrap_or(content);
         let length = rest.len() as u32;
-        let header = PieceHeader { entry: want.entry, piece: 0, hash, length };
+        let header = PieceHeader { entry: request.entry, piece: 0, hash, length };
         self.files.queue();
         self.files.writing(Bytes::new(content.len() as u64), content.len());
         self.channel.write(&[&header.to_bytes(), rest])?;
@@ -319,8 +330,8 @@ impl FileReader<'_> {
         let content = &buffer[at + HEADERS..];
         let (waiting, carried) = (self.out.len(), self.files.carried());
         let packed = self.packer.as_mut().and_then(|packer| {
-            let pays = packer.pays(content.len(), waiting, carried);
-            if pays { packer.pack(content, clock::now) } else { None }
+            let is_worthwhile = packer.is_worthwhile(content.len(), waiting, carried);
+            if is_worthwhile { packer.pack(content, clock::now) } else { None }
         });
         match packed {
             Some(packed) => {
@@ -344,7 +355,7 @@ impl FileReader<'_> {
     }
 
     fn end(&mut self, end: FileEnd) -> Delivered {
-        self.channel.tell(&Record::Ends(vec![end]))?;
+        self.channel.send_record(&Record::Ends(vec![end]))?;
         Ok(Ok(()))
     }
 
@@ -481,10 +492,10 @@ impl HoleRun {
         next
     }
 
-    fn tell(&self, entry: u32, channel: &Channel) -> Result<()> {
+    fn send_record(&self, entry: u32, channel: &Channel) -> Result<()> {
         match self.pieces {
             0 => Ok(()),
-            pieces => channel.tell(&Record::Holes { entry, first: self.first, pieces }),
+            pieces => channel.send_record(&Record::Holes { entry, first: self.first, pieces }),
         }
     }
 }

@@ -47,7 +47,7 @@ impl Packer {
     }
 
     /// Whether to compress the next piece, given `waiting` queued pieces and the total rate `carried` of the connections.
-    pub fn pays(&mut self, length: usize, waiting: usize, carried: Option<Rate>) -> bool {
+    pub fn is_worthwhile(&mut self, length: usize, waiting: usize, carried: Option<Rate>) -> bool {
         length >= MIN_CONTENT
             && waiting >= WAITING_PIECES
             && carried.is_some_and(|carried| carried < self.speed)
@@ -159,15 +159,15 @@ mod tests {
     fn packing_pays_if_pieces_wait_and_the_path_is_slower_than_compression() {
         let mut packer = Packer::new().unwrap();
         let slow = Some(Rate::from_mbit_per_second(100));
-        assert!(packer.pays(4096, WAITING_PIECES, slow));
-        assert!(!packer.pays(4096, WAITING_PIECES - 1, slow), "the disk is slower");
-        assert!(!packer.pays(4096, 16, Some(Rate::from_mbit_per_second(10_000))));
-        assert!(!packer.pays(4096, 16, None), "the path is not known yet");
-        assert!(!packer.pays(100, 16, slow));
+        assert!(packer.is_worthwhile(4096, WAITING_PIECES, slow));
+        assert!(!packer.is_worthwhile(4096, WAITING_PIECES - 1, slow), "the disk is slower");
+        assert!(!packer.is_worthwhile(4096, 16, Some(Rate::from_mbit_per_second(10_000))));
+        assert!(!packer.is_worthwhile(4096, 16, None), "the path is not known yet");
+        assert!(!packer.is_worthwhile(100, 16, slow));
         // 256 KiB in 100 ms are 21 Mbit/s, slower than the path.
         packer.pack(&[0; 256 << 10], clock(Duration::from_millis(100))).unwrap();
-        assert!(!packer.pays(4096, 16, slow));
-        assert!(packer.pays(4096, 16, Some(Rate::from_mbit_per_second(20))));
+        assert!(!packer.is_worthwhile(4096, 16, slow));
+        assert!(packer.is_worthwhile(4096, 16, Some(Rate::from_mbit_per_second(20))));
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let (mut packer, noise) = (Packer::new().unwrap(), noise(256 << 10));
         let (mut tried, pieces) = (0, 10_000);
         for _ in 0..pieces {
-            if packer.pays(noise.len(), 16, Some(Rate::ZERO)) {
+            if packer.is_worthwhile(noise.len(), 16, Some(Rate::ZERO)) {
                 tried += 1;
                 assert!(packer.pack(&noise, clock(Duration::from_millis(1))).is_none());
             }
@@ -185,7 +185,7 @@ mod tests {
         packer.trials.pass_over = 0;
         for _ in 0..10 {
             assert!(
-                packer.pays(text.len(), 16, Some(Rate::ZERO)),
+                packer.is_worthwhile(text.len(), 16, Some(Rate::ZERO)),
                 "shrinking content is always tried"
             );
             assert!(packer.pack(&text, clock(Duration::from_millis(1))).is_some());

@@ -58,11 +58,11 @@ impl Quota {
         let _ = self.ledger.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
     }
 
-    /// Corrects the reservation `taken` to `needed`, once the size is known.
-    pub fn settle(&self, taken: u64, needed: u64) {
-        self.give_back(taken.saturating_sub(needed));
+    /// Corrects the reservation `reserved` to `needed`, once the size is known.
+    pub fn settle(&self, reserved: u64, needed: u64) {
+        self.give_back(reserved.saturating_sub(needed));
         // Some file systems use more than was written. That counts even above the limit.
-        self.ledger.used.fetch_add(needed.saturating_sub(taken), Ordering::AcqRel);
+        self.ledger.used.fetch_add(needed.saturating_sub(reserved), Ordering::AcqRel);
     }
 
     /// Runs `step`, which may replace the files that `old` finds. Returns their quota once they are gone.

@@ -474,9 +474,9 @@ mod tests {
             }
             drop(loser);
             let all = [("partial", partial), ("f", dir.path().join("f"))];
-            let there: Vec<_> =
+            let remaining: Vec<_> =
                 all.iter().filter(|(_, path)| path.exists()).map(|(name, _)| *name).collect();
-            assert_eq!(there, remain, "{keep:?}");
+            assert_eq!(remaining, remain, "{keep:?}");
         }
     }
 }

@@ -37,9 +37,9 @@ const LOW_WATER: Bytes = Bytes::new(128 << 10);
 /// The time of the peer's last data on any of the connections with it: a transfer's connections share it, since one of them may
 /// rest while another works.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastHeard(Arc<AtomicU64>);
+pub(crate) struct LastReceived(Arc<AtomicU64>);
 
-impl LastHeard {
+impl LastReceived {
     fn now(&self) {
         self.0.store(clock::now().as_nanos(), Ordering::Relaxed);
     }
@@ -59,7 +59,7 @@ pub(crate) struct Channel {
     peer: SocketAddr,
     /// Held only while bytes are encrypted or decrypted, never across a call that may block.
     tls: Mutex<Connection>,
-    last_heard: Mutex<LastHeard>,
+    last_received: Mutex<LastReceived>,
     /// Plain text that came with the handshake's last packet.
     early: Mutex<Vec<u8>>,
     /// Frames that go out before the next that is written.
@@ -127,9 +127,9 @@ impl Channel {
         let mut early = Vec::new();
         drain(&mut tls, peer, |chunk| early.extend_from_slice(chunk))?;
         let (tls, early) = (Mutex::new(tls), Mutex::new(early));
-        let last_heard = LastHeard::default();
-        last_heard.now();
-        let last_heard = Mutex::new(last_heard);
+        let last_received = LastReceived::default();
+        last_received.now();
+        let last_received = Mutex::new(last_received);
         let (pending, outgoing) = (Mutex::default(), Mutex::default());
         let (reader, writer) = (OnceLock::new(), OnceLock::new());
         let stopped = AtomicBool::new(false);
@@ -137,7 +137,7 @@ impl Channel {
             socket,
             peer,
             tls,
-            last_heard,
+            last_received,
             early,
             pending,
             outgoing,
@@ -172,13 +172,13 @@ impl Channel {
     }
 
     /// When the peer's last data arrived.
-    pub fn last_heard(&self) -> Time {
-        lock(&self.last_heard).at()
+    pub fn last_received(&self) -> Time {
+        lock(&self.last_received).at()
     }
 
     /// Shares the time of the peer's last data with another connection of the transfer.
-    pub fn share_last_heard(&self, other: &Channel) {
-        *lock(&self.last_heard) = lock(&other.last_heard).clone();
+    pub fn share_last_received(&self, other: &Channel) {
+        *lock(&self.last_received) = lock(&other.last_received).clone();
     }
 
     /// From now on reads as slowly as `pace` allows.
@@ -236,16 +236,16 @@ impl Channel {
                     Some(deadline) if clock::now() >= deadline => {
                         return Err(self.silent(LOOK_INTERVAL));
                     }
-                    None if lock(&self.last_heard).is_silent() => {
+                    None if lock(&self.last_received).is_silent() => {
                         return Err(self.silent(PEER_TIMEOUT));
                     }
                     _ => {}
                 },
-                Err(e) if is_gone(&e) => return Ok(None),
+                Err(e) if is_disconnect(&e) => return Ok(None),
                 Err(e) => return Err(TransferError::System { what: "reading", source: e }),
                 Ok(0) => return Ok(None),
                 Ok(n) => {
-                    lock(&self.last_heard).now();
+                    lock(&self.last_received).now();
                     return Ok(Some(n));
                 }
             }
@@ -321,20 +321,20 @@ impl Channel {
                 return Err(self.silent(PARTING_TIMEOUT));
             }
             match self.write_socket(rest) {
-                Ok(0) => return Err(self.gone(Bytes::ZERO)),
+                Ok(0) => return Err(self.disconnected(Bytes::ZERO)),
                 Ok(n) => rest = &rest[n..],
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     // A slow path is not a silent peer: earlier data still arrive. Nor is a peer silent that reports a stalled
                     // disk.
-                    let (heard, now) = (lock(&self.last_heard).clone(), self.acked());
+                    let (last_data, now) = (lock(&self.last_received).clone(), self.acked());
                     if acked.replace(now).is_none_or(|before| now > before) {
-                        heard.now();
-                    } else if heard.is_silent() {
+                        last_data.now();
+                    } else if last_data.is_silent() {
                         return Err(self.silent(PEER_TIMEOUT));
                     }
                 }
-                Err(e) if is_gone(&e) => return Err(self.gone(Bytes::ZERO)),
+                Err(e) if is_disconnect(&e) => return Err(self.disconnected(Bytes::ZERO)),
                 Err(e) => return Err(TransferError::System { what: "writing", source: e }),
             }
         }
@@ -367,16 +367,16 @@ impl Channel {
         tcp::Info::read(&self.socket).map_or(Bytes::ZERO, |info| info.bytes_acked)
     }
 
-    pub fn tell(&self, record: &Record) -> Result<()> {
+    pub fn send_record(&self, record: &Record) -> Result<()> {
         self.write(&[&record.to_frame()])
     }
 
-    pub fn say(&self, message: &Message) -> Result<()> {
+    pub fn send_message(&self, message: &Message) -> Result<()> {
         self.write(&[&message.to_frame()])
     }
 
     /// Writes one message without waiting for another writer: at once, or before the next write.
-    pub fn say_soon(&self, message: &Message) -> Result<()> {
+    pub fn queue_message(&self, message: &Message) -> Result<()> {
         lock(&self.pending).extend(message.to_frame());
         let Ok(outgoing) = self.outgoing.try_lock() else { return Ok(()) };
         self.write_until(outgoing, &[], None)
@@ -413,7 +413,7 @@ impl Channel {
     /// Ends the connection because of `error`, and reports the reason to the peer, unless the peer caused it or is gone.
     pub fn part(&self, error: &TransferError) {
         let error = if self.is_stopped() { &TransferError::Stopped } else { error };
-        if !error.is_peers_doing() {
+        if !error.is_caused_by_peer() {
             self.hang_up(&Message::Failed { reason: error.for_peer().into() });
         }
         self.sever();
@@ -445,7 +445,7 @@ impl Channel {
     }
 
     /// The error for a peer that closed the connection.
-    pub fn gone(&self, done: Bytes) -> TransferError {
+    pub fn disconnected(&self, done: Bytes) -> TransferError {
         TransferError::PeerGone { peer: self.peer.to_string(), done }
     }
 
@@ -463,15 +463,15 @@ fn drain(tls: &mut Connection, peer: SocketAddr, mut take: impl FnMut(&[u8])) ->
     while left > 0 {
         let chunk = reader.fill_buf().map_err(TransferError::system("reading"))?;
         take(chunk);
-        let taken = chunk.len();
-        reader.consume(taken);
-        left = left.saturating_sub(taken);
+        let consumed = chunk.len();
+        reader.consume(consumed);
+        left = left.saturating_sub(consumed);
     }
     Ok(state.peer_has_closed())
 }
 
 /// Whether the error means that the connection has ended.
-pub(super) fn is_gone(e: &io::Error) -> bool {
+pub(super) fn is_disconnect(e: &io::Error) -> bool {
     use io::ErrorKind::{
         BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
         NotConnected, TimedOut, UnexpectedEof,

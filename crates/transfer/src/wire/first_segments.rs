@@ -80,12 +80,12 @@ mod tests {
     #[test]
     fn writes_are_paced_until_kernel_pacing_starts() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (far, _) = listener.accept().unwrap();
-        near.set_nodelay(true).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        client.set_nodelay(true).unwrap();
         // 1500 B at 12 kbit/s take a second.
         let rate = Rate::from_bits_per_second(12_000);
-        let pace = FirstSegments::new(near.try_clone().unwrap(), rate);
+        let pace = FirstSegments::new(client.try_clone().unwrap(), rate);
         let mut now = Time::from_nanos(5_000_000_000);
         for _ in 0..3 {
             assert_eq!(pace.poll_allowance(now, false), Allowance::Bytes(WRITE));
@@ -95,11 +95,11 @@ mod tests {
             now = until;
         }
         // Segments of their own, as each is acknowledged before the next.
-        while Info::read(&near).unwrap().data_segs_out < UNPACED_SEGMENTS {
-            near.write_all(b"x").unwrap();
+        while Info::read(&client).unwrap().data_segs_out < UNPACED_SEGMENTS {
+            client.write_all(b"x").unwrap();
         }
         let unlimited = Allowance::Bytes(Bytes::new(u64::MAX));
         assert_eq!(pace.poll_allowance(now - Duration::from_secs(1), false), unlimited);
-        drop(far);
+        drop(server);
     }
 }

@@ -86,11 +86,11 @@ impl FrameReader {
             return Err(TransferError::TooSlow(self.channel.peer().to_string()));
         }
         // Between frames a peer may be idle as long as its keepalives arrive.
-        let rests = self.frame.arrived == 0 && self.decoder.is_between_frames();
+        let idle = self.frame.arrived == 0 && self.decoder.is_between_frames();
         let start = clock::now();
         let Some(n) = self.channel.read(&mut self.raw, deadline)? else { return Ok(None) };
         self.encrypted = 0..n;
-        let waited = if rests { Duration::ZERO } else { clock::now().since(start) };
+        let waited = if idle { Duration::ZERO } else { clock::now().since(start) };
         self.frame.note(waited, n as u64);
         Ok(Some(Bytes::new(n as u64)))
     }
@@ -98,19 +98,19 @@ impl FrameReader {
     /// Appends the available content of the present piece to `piece`, decrypted in place. Returns the number of bytes.
     pub fn fill(&mut self, piece: &mut Vec<u8>) -> Result<usize> {
         let (before, left) = (piece.len(), self.decoder.content_left());
-        let there = &self.plain[self.used..];
-        let there = &there[..left.min(there.len())];
-        piece.extend_from_slice(there);
-        self.used += there.len();
+        let available = &self.plain[self.used..];
+        let available = &available[..left.min(available.len())];
+        piece.extend_from_slice(available);
+        self.used += available.len();
         while piece.len() - before < left && !self.encrypted.is_empty() {
             self.decrypt(piece, left - (piece.len() - before))?;
         }
-        let came = piece.len() - before;
-        self.decoder.pass_content(came);
-        if came > 0 && self.decoder.is_between_frames() {
+        let received = piece.len() - before;
+        self.decoder.pass_content(received);
+        if received > 0 && self.decoder.is_between_frames() {
             self.frame = FrameClock::default();
         }
-        Ok(came)
+        Ok(received)
     }
 
     /// Decrypts the next record once `plain` is consumed: at most `max` bytes into `piece`, and the rest into `plain`.
@@ -140,7 +140,7 @@ impl FrameReader {
                 return Err(TransferError::TooSlow(self.channel.peer().to_string()));
             }
             if self.read(Some(deadline))?.is_none() {
-                return Err(self.channel.gone(Bytes::ZERO));
+                return Err(self.channel.disconnected(Bytes::ZERO));
             }
         }
     }
@@ -185,7 +185,7 @@ mod tests {
     use sweetspot_protocol::frame::{FRAME_HEADER_BYTES, PIECE_HEADER_BYTES, PieceHeader, message};
 
     use super::*;
-    use crate::wire::identity::{AskFor, Identity};
+    use crate::wire::identity::{ClientAuth, Identity};
 
     /// Bytes before a piece's content.
     const HEADERS: usize = FRAME_HEADER_BYTES + PIECE_HEADER_BYTES;
@@ -214,7 +214,7 @@ mod tests {
     /// Both ends of a connection. `relay` carries the bytes to the near end.
     fn ends(relay: impl FnOnce(TcpStream, TcpStream) + Send + 'static) -> (FrameReader, Channel) {
         let identity = Identity::fresh().unwrap();
-        let (expected, config) = (identity.public_key().0, identity.listening(AskFor::Nothing));
+        let (expected, config) = (identity.public_key().0, identity.listening(ClientAuth::Nothing));
         let config = config.unwrap();
         let listeners = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let [near_address, relay_address] =
@@ -263,7 +263,7 @@ mod tests {
         })?;
         while buffer.len() < header.length as usize {
             if frames.fill(buffer)? == 0 && frames.read(None)?.is_none() {
-                return Err(frames.channel.gone(Bytes::ZERO));
+                return Err(frames.channel.disconnected(Bytes::ZERO));
             }
         }
         Ok(header.entry)

@@ -7,7 +7,7 @@ use rustls::{Connection, InvalidMessage};
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-use crate::wire::channel::is_gone;
+use crate::wire::channel::is_disconnect;
 use crate::{Result, TransferError};
 
 /// Completes the TLS handshake before `deadline`, even if the peer sends slowly.
@@ -29,7 +29,7 @@ pub(super) fn handshake(
         }
         let map = |e: io::Error| match e {
             e if is_timeout(&e) => late(),
-            e if is_gone(&e) => TransferError::Tls {
+            e if is_disconnect(&e) => TransferError::Tls {
                 peer: peer.to_string(),
                 reason: format!("it hung up during the handshake ({e}); it may be busy, try again"),
             },

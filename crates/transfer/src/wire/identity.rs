@@ -34,7 +34,7 @@ pub struct Identity {
 
 /// Whether a listener asks for the peer's certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AskFor {
+pub(crate) enum ClientAuth {
     /// No certificate: a secret is sufficient.
     Nothing,
     /// The connecting end may present a certificate.
@@ -108,14 +108,14 @@ impl Identity {
         fingerprint(&self.certificate)
     }
 
-    pub(crate) fn listening(&self, ask: AskFor) -> Result<Arc<ServerConfig>> {
+    pub(crate) fn listening(&self, client_auth: ClientAuth) -> Result<Arc<ServerConfig>> {
         let provider = provider();
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(&[&TLS13])
             .map_err(|error| tls_setup(&error))?;
-        let builder = match ask {
-            AskFor::Nothing => builder.with_no_client_auth(),
-            AskFor::Certificate => {
+        let builder = match client_auth {
+            ClientAuth::Nothing => builder.with_no_client_auth(),
+            ClientAuth::Certificate => {
                 builder.with_client_cert_verifier(Arc::new(AnyCertificate { provider }))
             }
         };

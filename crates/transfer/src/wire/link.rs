@@ -15,9 +15,9 @@ use sweetspot_units::{Duration, Time};
 
 use crate::lock::lock;
 use crate::wire::channel::Channel;
+use crate::wire::end_signal::EndSignal;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::identity::Identity;
-use crate::wire::over::Over;
 use crate::wire::spoken;
 use crate::{Result, TransferError};
 
@@ -52,17 +52,17 @@ pub(crate) struct FurtherLinks<'a> {
 
 impl FurtherLinks<'_> {
     /// Passes each further connection to `take` until the transfer is `over`. A connecting end opens them while there are
-    /// fewer than `wanted`, including the first. It gives up after `wanted` failures.
-    pub fn run(&self, over: &Over, wanted: impl Fn() -> u32, mut take: impl FnMut(Link)) {
+    /// fewer than `target`, including the first. It gives up after `target` failures.
+    pub fn run(&self, over: &EndSignal, target: impl Fn() -> u32, mut take: impl FnMut(Link)) {
         let (made, dialed) = crossbeam_channel::unbounded::<Result<Link>>();
         thread::scope(|scope| {
-            let (mut made_or_begun, mut under_way, mut failed) = (1, 0, 0);
+            let (mut made_or_begun, mut in_progress, mut failed) = (1, 0, 0);
             let mut pause_until = Time::ZERO;
             while !over.is_set() {
                 if let Some(dial) = self.dial
-                    && made_or_begun < wanted()
-                    && failed < wanted()
-                    && under_way < DIALS
+                    && made_or_begun < target()
+                    && failed < target()
+                    && in_progress < DIALS
                     && clock::now() >= pause_until
                 {
                     let made = made.clone();
@@ -70,7 +70,7 @@ impl FurtherLinks<'_> {
                         let _ = made.send(dial());
                     };
                     if thread::Builder::new().spawn_scoped(scope, make).is_ok() {
-                        (made_or_begun, under_way) = (made_or_begun + 1, under_way + 1);
+                        (made_or_begun, in_progress) = (made_or_begun + 1, in_progress + 1);
                     } else {
                         (failed, pause_until) = (failed + 1, clock::now() + REDIAL_PAUSE);
                     }
@@ -78,7 +78,7 @@ impl FurtherLinks<'_> {
                 }
                 let link = crossbeam_channel::select! {
                     recv(dialed) -> link => {
-                        under_way -= 1;
+                        in_progress -= 1;
                         let link = link.ok().and_then(Result::ok);
                         if link.is_none() {
                             (made_or_begun, failed) = (made_or_begun - 1, failed + 1);
@@ -221,8 +221,8 @@ impl Contact {
         };
         let session = channel.session(secret.as_ref())?;
         let hello = hello(session.dialer_proof());
-        let (receives, taken) = (hello.role == Role::Receiver, hello.early_bytes);
-        channel.say(&Message::Hello(hello))?;
+        let (receives, accepted_bytes) = (hello.role == Role::Receiver, hello.early_bytes);
+        channel.send_message(&Message::Hello(hello))?;
         let answer = frames.opening_message(clock::now() + HANDSHAKE_TIMEOUT);
         // The attempt is used up on the listener's side, too, so a code is not tried again after the path broke.
         let answer = answer.map_err(|error| match self {
@@ -235,7 +235,7 @@ impl Contact {
             Message::Welcome { proof, early_bytes, ends_with_program }
                 if session.is_listener_proof(&proof) =>
             {
-                (if receives { taken } else { early_bytes }, ends_with_program)
+                (if receives { accepted_bytes } else { early_bytes }, ends_with_program)
             }
             Message::Welcome { .. } => {
                 return Err(TransferError::CertificateMismatch(channel.peer().to_string()));
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_failed_further_connection_is_retried_a_limited_number_of_times() {
-        let (over, tries) = (Over::default(), AtomicU32::new(0));
+        let (over, tries) = (EndSignal::default(), AtomicU32::new(0));
         let dial = || {
             tries.fetch_add(1, Ordering::AcqRel);
             Err(TransferError::Interrupted)

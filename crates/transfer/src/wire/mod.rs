@@ -2,12 +2,12 @@
 //! reads and writes. This module knows nothing about files.
 
 pub mod channel;
+pub mod end_signal;
 mod first_segments;
 pub mod frame_reader;
 mod handshake;
 pub mod identity;
 pub mod link;
-pub mod over;
 pub mod pace;
 pub mod spoken;
 pub mod stall;

@@ -45,7 +45,7 @@ pub(crate) fn dial(
         &Identity::new(DIALER),
         &Identity::new(LISTENER),
     );
-    channel.say(&pake(code, &element))?;
+    channel.send_message(&pake(code, &element))?;
     match frames.opening_message(deadline)? {
         Message::Pake { element, .. } => finish(exchange, element.raw()),
         Message::Refuse { reason } | Message::Failed { reason } => {

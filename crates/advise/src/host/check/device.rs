@@ -45,8 +45,8 @@ fn speed(device: &Device, end: PathEnd, target: &PathTarget, found: &mut Vec<Fin
 fn packets(host: &Snapshot, device: &Device, end: PathEnd, found: &mut Vec<Finding>) {
     let probing = host.sysctls.number("net.ipv4.tcp_mtu_probing");
     // The loopback device does not lead to another link.
-    let goes_on = device.name != "lo";
-    if goes_on && device.mtu.is_some_and(|mtu| mtu > ETHERNET_MTU) && probing == Some(0) {
+    let leaves_host = device.name != "lo";
+    if leaves_host && device.mtu.is_some_and(|mtu| mtu > ETHERNET_MTU) && probing == Some(0) {
         let why = format!(
             "{} sends packets of {}. If a link on the path takes less and its ICMP message is lost, \
              connections hang; probing finds the size (RFC 4821)",

@@ -16,12 +16,12 @@ pub(super) fn check(
     found: &mut Vec<Finding>,
 ) {
     if let Some(asked) = host.asked_receive_buffer {
-        asked_for(host, end, asked, target, found);
+        requested_buffer(host, end, asked, target, found);
     }
     listeners(host, end, target, found);
 }
 
-fn asked_for(
+fn requested_buffer(
     host: &Snapshot,
     end: PathEnd,
     asked: Bytes,

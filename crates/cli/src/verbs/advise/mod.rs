@@ -18,7 +18,7 @@ use sweetspot_advise::{AdviceError, Kernel};
 use sweetspot_units::{Bytes, UnitError};
 
 use super::Ending;
-use crate::option_hints::{self, Asker};
+use crate::option_hints::{self, HintVerb};
 use sweetspot_program::print::{self, Shown};
 use sweetspot_program::usage_error::UsageError;
 
@@ -119,7 +119,7 @@ pub fn run(arguments: AdviseArguments) -> Ending {
     ending.map_err(|error| match error.downcast_ref() {
         // The value of an option is wrong, so the exit code is the one for clap's errors.
         Some(AdviceError::Impossible { .. } | AdviceError::TooSmall { .. }) => {
-            UsageError::new(option_hints::of(error.as_ref(), Asker::Other)).into()
+            UsageError::new(option_hints::of(error.as_ref(), HintVerb::Other)).into()
         }
         _ => error,
     })

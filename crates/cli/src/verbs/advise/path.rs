@@ -6,12 +6,12 @@ use clap::ValueEnum;
 use sweetspot_path::{DirectionSpec, PathError, PathSpec, QueueDiscipline};
 use sweetspot_program::path_option;
 use sweetspot_program::usage_error::UsageError;
-use sweetspot_scenario::{Cross, Scenario, TrafficKind, Way};
+use sweetspot_scenario::{Cross, PathDirection, Scenario, TrafficKind};
 use sweetspot_units::{Bytes, Duration, Probability};
 
 /// A direction of a path: forward or backward in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Toward {
+pub enum DirectionChoice {
     Up,
     Down,
 }
@@ -66,7 +66,7 @@ fn completed(text: &str, given: &[(&str, String)]) -> Result<PathSpec, PathError
 /// The path as written or named, or the path of a scenario, for data in one direction; `given` has the keys of options.
 pub fn read_path(
     text: &str,
-    toward: Option<Toward>,
+    direction_choice: Option<DirectionChoice>,
     given: &[(&str, String)],
 ) -> Result<PathFacts, Box<dyn std::error::Error>> {
     // As in `run`, a dash stands for a scenario on standard input.
@@ -74,21 +74,22 @@ pub fn read_path(
         let scenario = sweetspot_program::scenario_file::read_path(Path::new(text))?;
         let cross = cross_left_out(&scenario);
         let path = scenario.path;
-        let backward = path.hops_of(Way::Backward).iter().min_by_key(|hop| hop.lasting_rate());
-        let ways = [*path.narrow(), backward.copied().unwrap_or(*path.narrow())];
-        (ways, path.rtt, path.packet, cross)
+        let reverse =
+            path.hops_of(PathDirection::Backward).iter().min_by_key(|hop| hop.lasting_rate());
+        let narrowest = [*path.narrow(), reverse.copied().unwrap_or(*path.narrow())];
+        (narrowest, path.rtt, path.packet, cross)
     } else {
         let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
         let path = completed(text, given).map_err(wrong)?;
         ([path.up, path.down], path.rtt(), path.mtu, None)
     };
     let [rate, other] = [up, down].map(|direction| direction.lasting_rate());
-    if toward.is_none() && rate != other {
+    if direction_choice.is_none() && rate != other {
         note!(
             "sweetspot: this is for data from near to far ({rate}); for the other direction ({other}), add --direction down"
         );
     }
-    let direction = if toward == Some(Toward::Down) { down } else { up };
+    let direction = if direction_choice == Some(DirectionChoice::Down) { down } else { up };
     if direction.lasting_rate() < direction.rate {
         return Err(UsageError::new(format!(
             "--path {text}: its policer drops packets instead of queueing them, so no formula gives a window; \
@@ -110,13 +111,13 @@ pub fn read_path(
 fn cross_left_out(scenario: &Scenario) -> Option<String> {
     let largest = scenario.cross.iter().map(|cross| share(cross, scenario));
     let largest = largest.flatten().max_by(|one, other| one.1.total_cmp(&other.1));
-    let said = "the scenario's cross traffic is left out;";
+    let reason = "the scenario's cross traffic is left out;";
     (!scenario.cross.is_empty()).then(|| match (largest, scenario.cross.len()) {
-        (Some((kind, share)), 1) => format!("{said} to count it, add --cross {kind}:{share:.0}%"),
+        (Some((kind, share)), 1) => format!("{reason} to count it, add --cross {kind}:{share:.0}%"),
         (Some((kind, share)), _) => {
-            format!("{said} to count its largest part, add --cross {kind}:{share:.0}%")
+            format!("{reason} to count its largest part, add --cross {kind}:{share:.0}%")
         }
-        (None, _) => format!("{said} give its share, such as --cross udp:30%"),
+        (None, _) => format!("{reason} give its share, such as --cross udp:30%"),
     })
 }
 

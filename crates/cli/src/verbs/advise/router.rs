@@ -229,7 +229,7 @@ fn verified(
             let done = counting.done();
             err!("sweetspot: interrupted after {done} of {total} simulations; this is by formulas alone");
         };
-        progress::while_it_runs(|| trial.run(&runner), || counting.done(), total, interrupted)
+        progress::run_with_progress(|| trial.run(&runner), || counting.done(), total, interrupted)
     });
     match simulated {
         Ok(simulated) => advice.decided_by(simulated),

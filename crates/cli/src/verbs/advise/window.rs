@@ -10,7 +10,7 @@ use sweetspot_experiment::window::{packets, runs, seeds, try_windows};
 use sweetspot_sim::Simulator;
 use sweetspot_units::{BufferSize, Bytes, Duration, Probability, Rate};
 
-use super::path::{Toward, left_out, read_path};
+use super::path::{DirectionChoice, left_out, read_path};
 use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::print;
@@ -53,7 +53,7 @@ pub struct AdviseWindowArguments {
         value_name = "up|down",
         hide_possible_values = true
     )]
-    direction: Option<Toward>,
+    direction: Option<DirectionChoice>,
     /// Buffer of the bottleneck, as a size or as a multiple of rate x RTT (0.5bdp)
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     buffer: Option<BufferSize>,
@@ -106,7 +106,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
     let rate = a.rate.or(path.as_ref().map(|path| path.direction.lasting_rate()));
     let rtt = a.rtt.or(path.as_ref().map(|path| path.rtt));
     let Some((rate, rtt)) = rate.zip(rtt) else {
-        return Ok(usage_error::said("give --rate and --rtt, or --path; try '--help'"));
+        return Ok(usage_error::reject("give --rate and --rtt, or --path; try '--help'"));
     };
     let buffer = a.buffer.map(|size| size.on(rate, rtt));
     let buffer = buffer.map(|buffer| buffer.in_bytes(mtu));
@@ -126,7 +126,7 @@ pub fn run(a: AdviseWindowArguments) -> Ending {
     };
     let advice = match advise(&question) {
         // This is an answer, not a failure.
-        Err(error @ AdviceError::NoWindowHelps { .. }) => return leave_it(a.output, &error),
+        Err(error @ AdviceError::NoWindowHelps { .. }) => return print_no_advice(a.output, &error),
         other => {
             let mut advice = other?;
             advice.warnings.extend(warnings);
@@ -141,7 +141,7 @@ fn show(advice: &WindowAdvice, output: OutputOptions) -> Ending {
 }
 
 /// Prints the answer for a path on which no window helps.
-fn leave_it(output: OutputOptions, why: &AdviceError) -> Ending {
+fn print_no_advice(output: OutputOptions, why: &AdviceError) -> Ending {
     if output.json {
         let answer = serde_json::json!({ "recommended_bytes": null, "why": why.to_string() });
         out!("{}", serde_json::to_string_pretty(&answer)?);
@@ -190,7 +190,7 @@ fn verified(
     };
     let seeds = seeds(&question, windows.len());
     let work = || try_windows(&counting, &question, &windows, seeds.clone(), workers);
-    let tried = progress::while_it_runs(work, done, total, interrupted);
+    let tried = progress::run_with_progress(work, done, total, interrupted);
     let known = advice.warnings.len();
     let advice = advice.decided_by(tried?)?;
     for warning in &advice.warnings[known..] {

@@ -30,12 +30,12 @@ pub struct EndpointArguments {}
 
 pub fn run(_arguments: EndpointArguments) -> Ending {
     let mut input = BufReader::new(io::stdin());
-    let Some(request) = messages::hear::<Request>(&mut input)? else {
+    let Some(request) = messages::read_message::<Request>(&mut input)? else {
         return Err("this is the far end of `sweetspot copy`, which starts it by ssh".into());
     };
     let fail = |error: &dyn std::error::Error| {
         let reason = error.to_string().into();
-        messages::say(io::stdout(), &Reply::Failed { reason })
+        messages::write_message(io::stdout(), &Reply::Failed { reason })
     };
     if request.version != VERSION {
         fail(&TransferError::Version { peer: "the other end".into(), theirs: request.version })?;
@@ -56,13 +56,16 @@ pub fn run(_arguments: EndpointArguments) -> Ending {
     let mut addresses: Vec<IpAddr> = own.into_iter().collect();
     addresses.extend(interfaces::addresses().unwrap_or_default());
     let ticket = server.ticket().to_string();
-    messages::say(io::stdout(), &Reply::Listening { version: VERSION, ticket, addresses, client })?;
+    messages::write_message(
+        io::stdout(),
+        &Reply::Listening { version: VERSION, ticket, addresses, client },
+    )?;
     // Whether everything was moved over a connection that this end made.
     let connected = Mutex::new(None);
     thread::scope(|scope| {
         let (server, connected, request) = (&server, &connected, &request);
         scope.spawn(move || {
-            obey(&mut input, server, request, connected, scope);
+            follow_orders(&mut input, server, request, connected, scope);
             // The near end has ended or has everything it wanted, so this end must not continue.
             signals::end_within(signals::CLEANING_TIME, FAILED);
             server.stop();
@@ -79,14 +82,14 @@ const FAILED: u8 = 1;
 
 /// Carries out orders until standard input ends. `connected` notes whether everything moved over a connection that this end
 /// made.
-fn obey<'scope>(
+fn follow_orders<'scope>(
     input: &mut BufReader<io::Stdin>,
     server: &'scope Server,
     request: &'scope Request,
     connected: &'scope Mutex<Option<bool>>,
     scope: &'scope Scope<'scope, '_>,
 ) {
-    while let Some(order) = messages::hear::<Order>(&mut *input).ok().flatten() {
+    while let Some(order) = messages::read_message::<Order>(&mut *input).ok().flatten() {
         match order {
             // A separate thread connects, so that this one notices the end of standard input.
             Order::Connect { tickets } => {
@@ -144,7 +147,7 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
     let tickets: Vec<Ticket> = tickets.iter().filter_map(|ticket| ticket.parse().ok()).collect();
     match first_reachable(&tickets, DIRECT_TIMEOUT) {
         Some(contact) => {
-            let _ = messages::say(io::stdout(), &Reply::Connected);
+            let _ = messages::write_message(io::stdout(), &Reply::Connected);
             let moved = move_over(&contact, request);
             if let Err(error) = &moved {
                 // ssh carries the message to the user. The protocol reported it only if both ends could speak to each other.
@@ -154,7 +157,7 @@ fn connect(tickets: &[String], request: &Request) -> Option<bool> {
         }
         None => {
             let reason = "no connection to the other end".into();
-            let _ = messages::say(io::stdout(), &Reply::Failed { reason });
+            let _ = messages::write_message(io::stdout(), &Reply::Failed { reason });
             None
         }
     }

@@ -112,21 +112,21 @@ impl FarEnd {
         Ok(FarEnd { child, input: Some(input), output, ssh, host, program })
     }
 
-    pub fn say(&mut self, line: &impl Serialize) -> Result<(), Box<dyn Error>> {
-        let said = match &mut self.input {
-            Some(input) => messages::say(input, line),
+    pub fn write_message(&mut self, line: &impl Serialize) -> Result<(), Box<dyn Error>> {
+        let result = match &mut self.input {
+            Some(input) => messages::write_message(input, line),
             None => Ok(()),
         };
-        said.map_err(|error| match error.kind() {
+        result.map_err(|error| match error.kind() {
             io::ErrorKind::InvalidInput => error.into(),
             _ => self.ended().into(),
         })
     }
 
     /// Reads the far end's next message.
-    pub fn hear(&mut self) -> Result<Reply, SshEnded> {
-        let heard = self.output.as_mut().map(messages::hear);
-        match heard {
+    pub fn read_message(&mut self) -> Result<Reply, SshEnded> {
+        let message = self.output.as_mut().map(messages::read_message);
+        match message {
             Some(Ok(Some(reply))) => Ok(reply),
             Some(Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 // ssh would not end by itself.
@@ -143,7 +143,7 @@ impl FarEnd {
     }
 
     /// Calls `then` when ssh has ended, for any reason. No more messages can be read.
-    pub fn when_ended(&mut self, then: impl FnOnce() + Send + 'static) {
+    pub fn on_end(&mut self, then: impl FnOnce() + Send + 'static) {
         let Some(mut output) = self.output.take() else { return };
         // This thread is not joined: it ends with the far end.
         thread::spawn(move || {
@@ -165,7 +165,7 @@ impl FarEnd {
         self.input = None;
         let status = self.child.as_mut().and_then(|child| child.wait().ok());
         let code = status.and_then(|status| status.code());
-        let here = code == Some(NOT_FOUND) && !is_there(&self.ssh);
+        let here = code == Some(NOT_FOUND) && !is_installed(&self.ssh);
         let (ssh, host, program) = (self.ssh.clone(), self.host.clone(), self.program.clone());
         SshEnded { ssh, host, program, code, here, babbled: false }
     }
@@ -203,7 +203,7 @@ impl Drop for FarEnd {
 }
 
 /// Whether this host's shell finds ssh. A far shell that does not find its command ends with the same code.
-fn is_there(ssh: &str) -> bool {
+fn is_installed(ssh: &str) -> bool {
     let mut command = ssh_command(ssh, None);
     signals::end_with_parent(&mut command);
     command.arg("-V").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -9,9 +9,9 @@ use sweetspot_linux::clock;
 use sweetspot_protocol::{Role, VERSION};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
-    AdmittedTransfer, Asked, Contact, Delete, EndsAfter, NO_PARENT, Purpose, ReceiveOptions,
-    SendOptions, ServeOptions, Server, ServerObserver, Sources, Target, TransferError,
-    TransferObserver, receive, send,
+    AdmittedTransfer, Contact, Delete, EndsAfter, NO_PARENT, Purpose, ReceiveOptions,
+    RequestedSources, SendOptions, ServeOptions, Server, ServerObserver, Sources, Target,
+    TransferError, TransferObserver, receive, send,
 };
 use sweetspot_units::{Duration, Rate};
 
@@ -36,7 +36,7 @@ pub struct Job {
     pub sources: Sources,
     pub target: PathBuf,
     /// The requested files, if this end receives.
-    pub asked: Asked,
+    pub requested: RequestedSources,
     pub delete: Option<Delete>,
     pub checksum: bool,
     pub keep_existing: bool,
@@ -102,7 +102,7 @@ impl Job {
 
     fn receive_options(&self, retry_for: Duration, tunnelled: bool) -> ReceiveOptions {
         ReceiveOptions {
-            asked: self.asked.clone(),
+            requested: self.requested.clone(),
             overwrite: !self.keep_existing,
             leave_existing: self.keep_existing,
             attributes: self.sources.attributes,
@@ -119,24 +119,24 @@ impl Job {
     }
 
     /// The purpose of this end while it listens.
-    pub fn purpose(&self, far: Role, retry_for: Duration) -> Result<Purpose, TransferError> {
-        Ok(match far {
+    pub fn purpose(&self, far_role: Role, retry_for: Duration) -> Result<Purpose, TransferError> {
+        Ok(match far_role {
             Role::Receiver => Purpose::Send(Box::new(self.send_options(retry_for, false))),
             Role::Sender => Purpose::Receive(self.receive_options(retry_for, false)),
         })
     }
 
-    /// Moves everything over a connection to `contact`; `far` is the role of its peer.
+    /// Moves everything over a connection to `contact`; `far_role` is the role of its peer.
     pub fn move_over(
         &self,
         contact: &Contact,
-        far: Role,
+        far_role: Role,
         retry_for: Duration,
         tunnelled: bool,
         reporter: &TransferReporter,
     ) -> Result<TransferSummary, TransferError> {
         let mut observer = reporter.observer(1);
-        match far {
+        match far_role {
             Role::Receiver => {
                 send(contact, &self.send_options(retry_for, tunnelled), observer.as_mut())
             }

@@ -133,7 +133,7 @@ pub enum Reply {
 }
 
 /// Writes one line. If it is too long for the other end, the error is [`io::ErrorKind::InvalidInput`].
-pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
+pub fn write_message(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     if text.len() > MAX_LINE_BYTES {
@@ -147,7 +147,9 @@ pub fn say(mut out: impl Write, line: &impl Serialize) -> io::Result<()> {
 
 /// Reads one line; `None` at the end. Lines outside the protocol (a shell's greeting) are skipped. If there are too many of
 /// them, or a line is too long, the error is [`io::ErrorKind::InvalidData`].
-pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result<Option<T>> {
+pub fn read_message<T: for<'de> Deserialize<'de>>(
+    mut input: impl BufRead,
+) -> io::Result<Option<T>> {
     let mut skipped = 0;
     loop {
         let mut line = Vec::new();
@@ -156,8 +158,8 @@ pub fn hear<T: for<'de> Deserialize<'de>>(mut input: impl BufRead) -> io::Result
         if read == 0 {
             return Ok(None);
         }
-        if let Ok(heard) = serde_json::from_slice(&line) {
-            return Ok(Some(heard));
+        if let Ok(message) = serde_json::from_slice(&line) {
+            return Ok(Some(message));
         }
         if line.len() == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a line is too long"));
@@ -176,14 +178,14 @@ mod tests {
     #[test]
     fn a_shell_greeting_is_skipped() {
         let mut stream = b"Welcome to host\n{}\n".to_vec();
-        say(&mut stream, &Order::Tunnel).unwrap();
+        write_message(&mut stream, &Order::Tunnel).unwrap();
         stream.extend(b"raw bytes");
         let mut input = &stream[..];
-        assert_eq!(hear::<Order>(&mut input).unwrap(), Some(Order::Tunnel));
+        assert_eq!(read_message::<Order>(&mut input).unwrap(), Some(Order::Tunnel));
         // The rest is not read.
         assert_eq!(input, b"raw bytes");
         let mut nothing = &b""[..];
-        assert_eq!(hear::<Order>(&mut nothing).unwrap(), None);
+        assert_eq!(read_message::<Order>(&mut nothing).unwrap(), None);
     }
 
     /// A mebibyte of lines of two bytes is too long for a greeting.
@@ -191,8 +193,11 @@ mod tests {
     fn a_shell_that_never_stops_greeting_is_an_error() {
         let greeting =
             |bytes: usize| [b"y\n".repeat(bytes / 2), b"{\"do\":\"tunnel\"}\n".to_vec()].concat();
-        assert_eq!(hear::<Order>(&greeting(MAX_GREETING_BYTES)[..]).unwrap(), Some(Order::Tunnel));
-        let error = hear::<Order>(&greeting(MAX_GREETING_BYTES + 2)[..]).unwrap_err();
+        assert_eq!(
+            read_message::<Order>(&greeting(MAX_GREETING_BYTES)[..]).unwrap(),
+            Some(Order::Tunnel)
+        );
+        let error = read_message::<Order>(&greeting(MAX_GREETING_BYTES + 2)[..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
     }
 
@@ -201,12 +206,15 @@ mod tests {
         // The quotation marks and the line end take three bytes.
         let longest = "x".repeat(MAX_LINE_BYTES - 3);
         let mut stream = Vec::new();
-        say(&mut stream, &longest).unwrap();
-        assert_eq!(hear::<String>(&stream[..]).unwrap(), Some(longest.clone()));
-        let error = say(&mut stream, &(longest + "x")).unwrap_err();
+        write_message(&mut stream, &longest).unwrap();
+        assert_eq!(read_message::<String>(&stream[..]).unwrap(), Some(longest.clone()));
+        let error = write_message(&mut stream, &(longest + "x")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         let endless = vec![b'x'; MAX_LINE_BYTES + 1];
-        assert_eq!(hear::<String>(&endless[..]).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        assert_eq!(
+            read_message::<String>(&endless[..]).unwrap_err().kind(),
+            io::ErrorKind::InvalidData
+        );
     }
 
     #[test]

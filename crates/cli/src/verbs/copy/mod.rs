@@ -15,7 +15,7 @@ use clap::builder::NonEmptyStringValueParser;
 use sweetspot_linux::tcp::MIN_PACE;
 use sweetspot_protocol::Role;
 use sweetspot_sizing::Sizing;
-use sweetspot_transfer::{Asked, Delete, NamedThings, Sources};
+use sweetspot_transfer::{Delete, NamedThings, RequestedSources, Sources};
 use sweetspot_units::Rate;
 
 pub use endpoint::{EndpointArguments, run as run_endpoint};
@@ -29,7 +29,7 @@ use super::transfer::{
     ConnectionArguments, OutputArguments, members_pointer, one_standard_input, progress_help,
     sizing,
 };
-use crate::option_hints::Asker;
+use crate::option_hints::HintVerb;
 use sweetspot_program::usage_error::{self, UsageError};
 
 /// `sweetspot copy` as typed.
@@ -121,16 +121,16 @@ pub struct CopyArguments {
 }
 
 pub fn run(arguments: CopyArguments) -> Ending {
-    let mut reporter = arguments.output.reporter(Asker::Copy)?;
+    let mut reporter = arguments.output.reporter(HintVerb::Copy)?;
     reporter.leaves_existing = arguments.keep_existing;
     if arguments.operands.iter().any(|operand| operand.is_empty()) {
         let wrong =
             "an argument is empty: expected SOURCE... and DESTINATION; is a variable unset?";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     if let [_] = arguments.operands.as_slice() {
         let wrong = "one path is not enough: expected SOURCE... and DESTINATION";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     let operands = arguments.operands.iter().map(|text| Operand::parse(text));
     let mut operands: Vec<Operand> = operands.collect::<Result<_, _>>().map_err(UsageError::new)?;
@@ -138,33 +138,33 @@ pub fn run(arguments: CopyArguments) -> Ending {
         return Err("expected SOURCE... and DESTINATION".into());
     };
     let (host, paths) = one_host(operands)?;
-    if matches!(&destination, Operand::Here(path) if path == Path::new("-")) {
+    if matches!(&destination, Operand::Local(path) if path == Path::new("-")) {
         let wrong = "`copy` does not write to standard output: use `send --offer` and `receive TICKET -`, or name the file ./-";
-        return Ok(usage_error::said(wrong));
+        return Ok(usage_error::reject(wrong));
     }
     let sources = paths.iter().filter(|_| host.is_none()).map(PathBuf::as_path);
     one_standard_input(sources.chain(arguments.choice.files_from.as_deref()))?;
-    let (far, target) = match (host, destination) {
-        (Some(_), Operand::There { .. }) => {
+    let (remote, target) = match (host, destination) {
+        (Some(_), Operand::Remote { .. }) => {
             return Err(UsageError::new(
                 "source and destination are both remote; run `sweetspot copy` on one of them",
             )
             .into());
         }
-        (Some(host), Operand::Here(target)) => (Some((host, Role::Sender)), target),
-        (None, Operand::There { host, path }) => (Some((host, Role::Receiver)), path),
-        (None, Operand::Here(target)) => (None, target),
+        (Some(host), Operand::Local(target)) => (Some((host, Role::Sender)), target),
+        (None, Operand::Remote { host, path }) => (Some((host, Role::Receiver)), path),
+        (None, Operand::Local(target)) => (None, target),
     };
-    let asked = match &far {
+    let requested = match &remote {
         Some((_, Role::Sender)) => {
             match NamedThings::at(paths.iter().map(PathBuf::as_path), arguments.dry_run) {
-                Ok(things) => Asked::Named(Box::new(things)),
-                Err(error) => return Ok(usage_error::said(&error.to_string())),
+                Ok(things) => RequestedSources::Named(Box::new(things)),
+                Err(error) => return Ok(usage_error::reject(&error.to_string())),
             }
         }
-        _ => Asked::Anything,
+        _ => RequestedSources::Anything,
     };
-    let contents = match &far {
+    let contents = match &remote {
         Some((_, Role::Sender)) => paths.iter().any(|path| NamedThings::stands_for_contents(path)),
         _ => false,
     };
@@ -173,7 +173,7 @@ pub fn run(arguments: CopyArguments) -> Ending {
     let mut job = Job {
         sources,
         target,
-        asked,
+        requested,
         delete,
         checksum: arguments.choice.checksum,
         keep_existing: arguments.keep_existing,
@@ -184,23 +184,23 @@ pub fn run(arguments: CopyArguments) -> Ending {
         congestion: arguments.connections.congestion.clone(),
         streams: arguments.connections.streams,
     };
-    if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &far) {
+    if let (Some(delete), None | Some((_, Role::Receiver))) = (&mut job.delete, &remote) {
         match job.sources.are_contents() {
             Ok(contents) => delete.contents = contents,
             Err(error) => return reporter.finish(Err(error.into())),
         }
     }
-    if far.is_none()
+    if remote.is_none()
         && let Some(why) = overlap::hazard(&job.sources, &job.target, arguments.delete)
     {
-        return Ok(usage_error::said(&why));
+        return Ok(usage_error::reject(&why));
     }
     reporter.rate_limit = arguments.bwlimit;
     reporter.relays_loopback = true;
     if job.can_be_repeated() && !arguments.dry_run {
-        reporter.tell_when_interrupted();
+        reporter.print_when_interrupted();
     }
-    let copied = match &far {
+    let copied = match &remote {
         None => job.copy_here(&reporter),
         Some((host, role)) => copy_with(&job, &arguments, host, *role, &reporter)
             .map_err(|error| job.with_target(error, host, *role)),
@@ -232,8 +232,8 @@ fn one_host(sources: Vec<Operand>) -> Result<(Option<String>, Vec<PathBuf>), Usa
     let mut paths = Vec::new();
     for source in sources {
         let (host, path) = match source {
-            Operand::Here(path) => (None, path),
-            Operand::There { host, path } => (Some(host), path),
+            Operand::Local(path) => (None, path),
+            Operand::Remote { host, path } => (Some(host), path),
         };
         hosts.push(host);
         paths.push(path);

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 /// A source or a destination, in scp's and rsync's notation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operand {
-    Here(PathBuf),
+    Local(PathBuf),
     /// A path on a host reached through ssh: `host:path` or `user@host:path`.
-    There {
+    Remote {
         /// The destination for ssh: `user@host`.
         host: String,
         /// The path on that host, relative to the user's home.
@@ -37,7 +37,7 @@ impl Operand {
             Some(open) if bytes[..open].ends_with(b"@") || open == 0 => {
                 let close = bytes.windows(2).position(|pair| pair == b"]:");
                 let Some(close) = close else {
-                    return Ok(Operand::Here(text.into()));
+                    return Ok(Operand::Local(text.into()));
                 };
                 let host = [&bytes[..open], &bytes[open + 1..close]].concat();
                 (host, &bytes[close + 2..])
@@ -48,7 +48,7 @@ impl Operand {
                     Some(colon) if bytes[colon] == b':' => {
                         (bytes[..colon].to_vec(), &bytes[colon + 1..])
                     }
-                    _ => return Ok(Operand::Here(text.into())),
+                    _ => return Ok(Operand::Local(text.into())),
                 }
             }
         };
@@ -68,7 +68,7 @@ impl Operand {
             b"-" => PathBuf::from("./-"),
             path => PathBuf::from(OsStr::from_bytes(path)),
         };
-        Ok(Operand::There { host, path })
+        Ok(Operand::Remote { host, path })
     }
 }
 
@@ -76,23 +76,23 @@ impl Operand {
 mod tests {
     use super::*;
 
-    fn there(host: &str, path: &str) -> Result<Operand, String> {
-        Ok(Operand::There { host: host.into(), path: path.into() })
+    fn remote(host: &str, path: &str) -> Result<Operand, String> {
+        Ok(Operand::Remote { host: host.into(), path: path.into() })
     }
 
     #[test]
     fn operands_parse_as_in_scp_and_rsync() {
         let parse = |text: &str| Operand::parse(text.as_ref());
         for local in ["a", "./a:b", "/a:b", "dir/a:b", ".", "-", "a b", "[x"] {
-            assert_eq!(parse(local), Ok(Operand::Here(local.into())), "{local}");
+            assert_eq!(parse(local), Ok(Operand::Local(local.into())), "{local}");
         }
-        assert_eq!(parse("host:"), there("host", "."));
-        assert_eq!(parse("host:path/x/"), there("host", "path/x/"));
-        assert_eq!(parse("me@host:/a:b"), there("me@host", "/a:b"));
-        assert_eq!(parse("host:~/x"), there("host", "x"));
-        assert_eq!(parse("host:-"), there("host", "./-"));
-        assert_eq!(parse("[2001:db8::7]:x"), there("2001:db8::7", "x"));
-        assert_eq!(parse("me@[2001:db8::7]:x"), there("me@2001:db8::7", "x"));
+        assert_eq!(parse("host:"), remote("host", "."));
+        assert_eq!(parse("host:path/x/"), remote("host", "path/x/"));
+        assert_eq!(parse("me@host:/a:b"), remote("me@host", "/a:b"));
+        assert_eq!(parse("host:~/x"), remote("host", "x"));
+        assert_eq!(parse("host:-"), remote("host", "./-"));
+        assert_eq!(parse("[2001:db8::7]:x"), remote("2001:db8::7", "x"));
+        assert_eq!(parse("me@[2001:db8::7]:x"), remote("me@2001:db8::7", "x"));
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             assert!(wrong.ends_with(&format!(": {meant}")), "{wrong}");
         }
         // An absolute path may begin with two slashes.
-        assert_eq!(Operand::parse("sftp:/x".as_ref()), there("sftp", "/x"));
+        assert_eq!(Operand::parse("sftp:/x".as_ref()), remote("sftp", "/x"));
     }
 
     #[test]

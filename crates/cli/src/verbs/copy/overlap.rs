@@ -43,8 +43,8 @@ pub fn hazard(sources: &Sources, target: &Path, deletes: bool) -> Option<String>
 fn real(path: &Path) -> PathBuf {
     let mut rest = Vec::new();
     for above in path.ancestors() {
-        let there = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        if let Ok(full) = fs::canonicalize(there) {
+        let existing = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        if let Ok(full) = fs::canonicalize(existing) {
             return rest.iter().rev().fold(full, |full: PathBuf, name| full.join(name));
         }
         rest.extend(above.file_name());

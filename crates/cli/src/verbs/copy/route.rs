@@ -47,8 +47,8 @@ pub enum Route {
 }
 
 impl Route {
-    fn tries(self, way: Route) -> bool {
-        self == Route::Auto || self == way
+    fn tries(self, route: Route) -> bool {
+        self == Route::Auto || self == route
     }
 }
 
@@ -79,8 +79,8 @@ pub fn copy_with(
                     return Ok(outcome);
                 }
                 let reconnects = outcome.reconnects + attempts;
-                let whole = outcome.after(kept, clock::now().since(begin));
-                return Ok(TransferSummary { reconnects, ..whole });
+                let summary = outcome.after(kept, clock::now().since(begin));
+                return Ok(TransferSummary { reconnects, ..summary });
             }
         };
         let path = reporter.take_path();
@@ -145,7 +145,7 @@ fn copy_once(
 ) -> Result<TransferSummary, Failure> {
     let mut far_end =
         FarEnd::start(&arguments.ssh, arguments.jump.as_deref(), host, &arguments.remote_program)?;
-    far_end.say(&job.request(role, arguments))?;
+    far_end.write_message(&job.request(role, arguments))?;
     let via = arguments.via;
     let Listening { ticket, hosts, client } =
         wait_for_far_end(&mut far_end, arguments, host, reporter)?;
@@ -184,7 +184,7 @@ fn copy_once(
              paths; open a port there and give it with --port"
         ),
     });
-    far_end.say(&Order::Tunnel)?;
+    far_end.write_message(&Order::Tunnel)?;
     let tunnel = Tunnel::open(far_end)?;
     let ticket = Ticket {
         host: TicketHost::Address(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -209,10 +209,10 @@ fn wait_for_far_end(
     host: &str,
     reporter: &TransferReporter,
 ) -> Result<Listening, Failure> {
-    let name = arguments.via.tries(Route::Direct).then(|| name_meanwhile(arguments, host));
-    let heard = hear_first(far_end, arguments, host, reporter)?;
+    let name = arguments.via.tries(Route::Direct).then(|| spawn_name_lookup(arguments, host));
+    let reply = read_first_reply(far_end, arguments, host, reporter)?;
     let name = name.and_then(|name| name.recv_timeout(NAME_TIME.into()).ok()).flatten();
-    match heard {
+    match reply {
         Reply::Listening { version, .. } if version != VERSION => {
             Err(TransferError::Version { peer: host.to_owned(), theirs: version }.into())
         }
@@ -226,7 +226,7 @@ fn wait_for_far_end(
 }
 
 /// Reads the host's name from ssh's configuration while ssh connects, which takes several RTTs.
-fn name_meanwhile(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
+fn spawn_name_lookup(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Option<TicketHost>> {
     let (ssh, jump, host) = (arguments.ssh.clone(), arguments.jump.clone(), host.to_owned());
     let (found, name) = mpsc::channel();
     thread::spawn(move || found.send(far_end::name_of(&ssh, jump.as_deref(), &host)));
@@ -234,7 +234,7 @@ fn name_meanwhile(arguments: &CopyArguments, host: &str) -> mpsc::Receiver<Optio
 }
 
 /// The far end's first message. Reports a silent ssh, and ends it if it stays silent.
-fn hear_first(
+fn read_first_reply(
     far_end: &mut FarEnd,
     arguments: &CopyArguments,
     host: &str,
@@ -244,7 +244,7 @@ fn hear_first(
     let (id, ssh) = (far_end.ssh_id(), &arguments.ssh);
     let patience = arguments.connections.retry_for.max(LOGIN_TIME);
     let words = format!("ssh to {host} has not started {} there", arguments.remote_program);
-    let (heard, gave_up) = thread::scope(|scope| {
+    let (reply, gave_up) = thread::scope(|scope| {
         let words = &words;
         let waiting = scope.spawn(move || {
             let is_silent = |time: Duration| {
@@ -262,14 +262,14 @@ fn hear_first(
             }
             gives_up
         });
-        let heard = far_end.hear();
+        let reply = far_end.read_message();
         drop(answered);
-        (heard, waiting.join().unwrap_or(false))
+        (reply, waiting.join().unwrap_or(false))
     });
     if gave_up {
         return Err(format!("{words} within {patience}; try `{ssh} {host}` by itself").into());
     }
-    Ok(heard?)
+    Ok(reply?)
 }
 
 /// Makes the far end connect to this one; `None` if it cannot.
@@ -293,18 +293,18 @@ fn reverse(
     let ticket = |address| {
         Ticket { host: TicketHost::Address(address), ..server.ticket().clone() }.to_string()
     };
-    far_end.say(&Order::Connect { tickets: addresses.map(ticket).collect() })?;
+    far_end.write_message(&Order::Connect { tickets: addresses.map(ticket).collect() })?;
     let server = &server;
     thread::scope(|scope| {
         let observer = OneTransfer { reporter, admitted: &admitted };
         let served = scope.spawn(move || server.run(&observer));
-        match far_end.hear() {
+        match far_end.read_message() {
             Ok(Reply::Connected) => {
                 reporter.detail("the far end connected to this one");
                 // An admitted transfer may resume after its connection breaks, so the server waits as long as that is
                 // allowed.
                 let (stopped, admitted) = (Arc::clone(server), Arc::clone(&admitted));
-                far_end.when_ended(move || {
+                far_end.on_end(move || {
                     if !admitted.load(Ordering::Acquire) {
                         stopped.stop();
                     }

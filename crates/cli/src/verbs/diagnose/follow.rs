@@ -102,9 +102,9 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     }
     let mut interruption = Interruption::hold()?;
     let mut code;
-    let begun = clock::now();
-    let end = arguments.watch_for.map(|time| begun + time);
-    let mut due = begun + INTERVAL;
+    let started = clock::now();
+    let end = arguments.watch_for.map(|time| started + time);
+    let mut due = started + INTERVAL;
     let (mut last, mut is_first) = (Time::ZERO, true);
     loop {
         let now = clock::now();
@@ -118,7 +118,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             }
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
-            if !print(&flows, (last, now.since(begun), is_first), followed.lost(), arguments)? {
+            if !print(&flows, (last, now.since(started), is_first), followed.lost(), arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }
             due = now + INTERVAL;
@@ -134,7 +134,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     }
     let mut report = reading.report(None);
     if is_device && let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP) {
-        let time = clock::now().since(begun).as_secs_f64();
+        let time = clock::now().since(started).as_secs_f64();
         let any = what == Path::new(ALL_DEVICES);
         let device = if any { "any device".to_owned() } else { what.shown().to_string() };
         *remark = format!("no TCP packets passed {device} in {time:.1} s");

@@ -154,7 +154,7 @@ impl FollowedFiles {
             // Begin with the newest file, and then take each in turn.
             None => {
                 let newest = files.pop();
-                self.tell_skipped(files.len());
+                self.report_skipped(files.len());
                 newest
             }
             Some(current) => files.into_iter().find(|(modified, path)| {
@@ -165,7 +165,7 @@ impl FollowedFiles {
     }
 
     /// Tells how to read the older files of the directory, which following it leaves out.
-    fn tell_skipped(&self, count: usize) {
+    fn report_skipped(&self, count: usize) {
         if count > 0 {
             let files = counted(count as u64, "older file", "older files");
             note!("{files} skipped; sweetspot diagnose {} reads the captures", self.path.shown());

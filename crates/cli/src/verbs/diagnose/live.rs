@@ -33,51 +33,52 @@ pub fn watch(
         (None, LiveTarget::Process(pid)) => NamespaceConnections::of_process(*pid)?,
         (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
-    let target = Meant::of(target)?;
-    let [meant, beside] = target.established(&mut host)?;
+    let target = Selection::of(target)?;
+    let [selected, neighbours] = target.established(&mut host)?;
     let mut remarks = Vec::new();
-    if meant.len() > MAX_WATCHED {
+    if selected.len() > MAX_WATCHED {
         remarks.push(format!(
             "it has {} connections; {MAX_WATCHED} of them were watched",
-            meant.len()
+            selected.len()
         ));
     }
-    let (meant_count, all) = (meant.len().min(MAX_WATCHED), meant.into_iter().chain(beside));
+    let (selected_count, all) =
+        (selected.len().min(MAX_WATCHED), selected.into_iter().chain(neighbours));
     let mut watched: Vec<WatchedConnection> =
         all.take(MAX_WATCHED).map(WatchedConnection::new).collect();
     let mut interruption = Interruption::hold()?;
     let mut interrupted = None;
-    if meant_count > 0 {
-        tell_begin(&watched[..meant_count], time);
+    if selected_count > 0 {
+        announce_start(&watched[..selected_count], time);
     }
-    let begun = clock::now();
-    let end = begun + time;
+    let started = clock::now();
+    let end = started + time;
     let mut samples = 0;
     loop {
         let now = clock::now();
-        for each in watched.iter_mut().filter(|each| !each.over) {
+        for each in watched.iter_mut().filter(|each| !each.closed) {
             each.sample(&mut host, now)?;
         }
         // Connections that are all opening need no samples.
-        if now >= end || watched[..meant_count].iter().all(|each| each.over) {
+        if now >= end || watched[..selected_count].iter().all(|each| each.closed) {
             break;
         }
-        samples = (samples + 1).max(now.since(begun).as_nanos() / SAMPLE_INTERVAL.as_nanos());
-        interrupted = interruption.wait_until((begun + sampled_at(samples)).min(end))?;
+        samples = (samples + 1).max(now.since(started).as_nanos() / SAMPLE_INTERVAL.as_nanos());
+        interrupted = interruption.wait_until((started + sampled_at(samples)).min(end))?;
         if interrupted.is_some() {
-            let seen = clock::now().since(begun).as_secs_f64();
+            let seen = clock::now().since(started).as_secs_f64();
             remarks.push(format!("interrupted after {seen:.1} s of {time}"));
             break;
         }
     }
-    let over = watched[..meant_count].iter().filter(|each| each.over).count();
-    if over > 0 {
-        remarks.push(ended(over, meant_count));
+    let closed = watched[..selected_count].iter().filter(|each| each.closed).count();
+    if closed > 0 {
+        remarks.push(ended(closed, selected_count));
     }
     let mut owners = Owners::default();
     owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
     let mut flows: Vec<(u64, Flow)> =
-        tellers(&watched).map(|each| each.flow(&watched, &owners, host.is_own())).collect();
+        preferred_ends(&watched).map(|each| each.flow(&watched, &owners, host.is_own())).collect();
     rank(&mut flows);
     let mut flows: Vec<Flow> = flows.into_iter().map(|(_, flow)| flow).collect();
     name_shared_paths(&mut flows);
@@ -85,7 +86,7 @@ pub fn watch(
         let ends = |each: &WatchedConnection| [each.connection.local, each.connection.remote];
         let flow = [flow.source, flow.destination];
         let is = |ends: [SocketAddr; 2]| ends == flow || [ends[1], ends[0]] == flow;
-        watched[..meant_count].iter().any(|each| is(ends(each)))
+        watched[..selected_count].iter().any(|each| is(ends(each)))
     };
     flows.retain(is_meant);
     let again = |c: &DiagConnection| c.info.as_ref().map_or(0, |info| info.total_retrans.into());
@@ -114,7 +115,7 @@ fn sampled_at(n: u64) -> Duration {
 }
 
 /// Tells a person at a terminal why nothing is printed yet.
-fn tell_begin(watched: &[WatchedConnection], time: Duration) {
+fn announce_start(watched: &[WatchedConnection], time: Duration) {
     if !std::io::stderr().is_terminal() {
         return;
     }
@@ -127,7 +128,7 @@ fn tell_begin(watched: &[WatchedConnection], time: Duration) {
 
 /// One socket per connection. If both ends are on this host, the sender's, which knows more; if
 /// nothing was sent, either.
-fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
+fn preferred_ends(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnection> {
     watched.iter().filter(move |each| {
         let ends = (each.connection.remote, each.connection.local);
         let other = watched.iter().find(|w| (w.connection.local, w.connection.remote) == ends);
@@ -143,13 +144,13 @@ fn tellers(watched: &[WatchedConnection]) -> impl Iterator<Item = &WatchedConnec
 struct WatchedConnection {
     connection: DiagConnection,
     live: Live,
-    over: bool,
+    closed: bool,
 }
 
 impl WatchedConnection {
     fn new(connection: DiagConnection) -> WatchedConnection {
         let live = Live::between(connection.local.ip(), connection.remote.ip());
-        WatchedConnection { connection, live, over: false }
+        WatchedConnection { connection, live, closed: false }
     }
 
     fn sample(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
@@ -157,9 +158,9 @@ impl WatchedConnection {
         match host.read_again(&self.connection, Detail::ALL).map_err(|e| e.to_string())? {
             Some(seen) => match sample(&seen, now) {
                 Some(sample) => self.live.handle(sample),
-                None => self.over = true,
+                None => self.closed = true,
             },
-            None => self.over = true,
+            None => self.closed = true,
         }
         Ok(())
     }
@@ -183,32 +184,32 @@ impl WatchedConnection {
 }
 
 /// The connections of a target.
-enum Meant<'a> {
+enum Selection<'a> {
     Ends(&'a Ends),
     /// The connections of a process and its children, by the inodes of their sockets.
     Process(u32, Vec<u64>),
 }
 
-impl<'a> Meant<'a> {
-    fn of(target: &'a LiveTarget) -> Result<Meant<'a>, String> {
+impl<'a> Selection<'a> {
+    fn of(target: &'a LiveTarget) -> Result<Selection<'a>, String> {
         Ok(match target {
-            LiveTarget::End(ends) => Meant::Ends(ends),
+            LiveTarget::End(ends) => Selection::Ends(ends),
             LiveTarget::Process(pid) => {
                 let mut inodes = sockets(*pid)?;
                 // The sockets of a child that has ended, or belongs to another user, cannot be listed.
                 let children = processes::family(*pid).into_iter().filter(|child| child != pid);
                 inodes.extend(children.filter_map(|child| sockets(child).ok()).flatten());
-                Meant::Process(*pid, inodes)
+                Selection::Process(*pid, inodes)
             }
         })
     }
 
     fn has(&self, connection: &DiagConnection) -> bool {
         match self {
-            Meant::Ends(ends) => {
+            Selection::Ends(ends) => {
                 ends.contains(connection.local) || ends.contains(connection.remote)
             }
-            Meant::Process(_, inodes) => inodes.contains(&connection.inode),
+            Selection::Process(_, inodes) => inodes.contains(&connection.inode),
         }
     }
 
@@ -218,13 +219,14 @@ impl<'a> Meant<'a> {
         host: &mut NamespaceConnections,
     ) -> Result<[Vec<DiagConnection>; 2], String> {
         let all = host.read(Detail::NONE).map_err(|e| e.to_string())?;
-        let (meant, mut beside): (Vec<_>, Vec<_>) = all.into_iter().partition(|c| self.has(c));
-        if meant.is_empty() && self.opening(host)?.is_empty() {
+        let (selected, mut neighbours): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|c| self.has(c));
+        if selected.is_empty() && self.opening(host)?.is_empty() {
             return Err(self.missing());
         }
-        let paths: HashSet<[IpAddr; 2]> = meant.iter().filter_map(path).collect();
-        beside.retain(|c| path(c).is_some_and(|p| paths.contains(&p)));
-        Ok([meant, beside])
+        let paths: HashSet<[IpAddr; 2]> = selected.iter().filter_map(path).collect();
+        neighbours.retain(|c| path(c).is_some_and(|p| paths.contains(&p)));
+        Ok([selected, neighbours])
     }
 
     /// The connections in the state SYN-SENT.
@@ -237,11 +239,11 @@ impl<'a> Meant<'a> {
     /// The error if there is no connection.
     fn missing(&self) -> String {
         match self {
-            Meant::Ends(ends) => format!(
+            Selection::Ends(ends) => format!(
                 "no TCP connection here begins or ends at {ends}; sweetspot top --once lists \
                  them (--netns NAME for another namespace)"
             ),
-            Meant::Process(pid, _) => format!(
+            Selection::Process(pid, _) => format!(
                 "process {pid} and its children have no TCP connection open; sweetspot top \
                  lists all"
             ),
@@ -275,15 +277,15 @@ fn sockets(pid: u32) -> Result<Vec<u64>, String> {
     Ok(found.into_iter().map(|descriptor| descriptor.inode).collect())
 }
 
-/// The remark that `over` of `all` connections ended early.
-fn ended(over: usize, all: usize) -> String {
-    match (over, all) {
+/// The remark that `closed` of `all` connections ended early.
+fn ended(closed: usize, all: usize) -> String {
+    match (closed, all) {
         (1, 1) => "the connection ended while it was watched".to_owned(),
-        (over, all) if over == all => match all {
+        (closed, all) if closed == all => match all {
             2 => "both connections ended while they were watched".to_owned(),
             _ => format!("all {all} connections ended while they were watched"),
         },
-        (over, all) => format!("{over} of {all} connections ended while they were watched"),
+        (closed, all) => format!("{closed} of {all} connections ended while they were watched"),
     }
 }
 

@@ -216,14 +216,14 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
         return Err(UsageError::new(wrong).into());
     }
     if !is_live {
-        tell_when_interrupted();
+        print_when_interrupted();
     }
     let Diagnosed { report, not_written, interrupted } =
         match (&arguments.file[..], &arguments.tcpinfo, &arguments.target) {
             ([], None, Some(DiagnosisTarget::Capture(file))) => {
                 found(&Input::file(file), &arguments)?
             }
-            ([file], ..) => told(&Input::named(file)?, &arguments)?,
+            ([file], ..) => diagnose_file(&Input::named(file)?, &arguments)?,
             ([first, second], ..) => {
                 both(&Input::named(first)?, &Input::named(second)?, &arguments)?.into()
             }
@@ -268,9 +268,9 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
 }
 
 /// Prints on Ctrl-C that a recording was not read to its end.
-fn tell_when_interrupted() {
+fn print_when_interrupted() {
     #[cfg(target_os = "linux")]
-    sweetspot_linux::signals::tell_when_interrupted(
+    sweetspot_linux::signals::print_when_interrupted(
         "sweetspot: interrupted before everything was read; there is no diagnosis\n".to_owned(),
     );
 }
@@ -295,7 +295,7 @@ fn found(
     arguments: &DiagnoseArguments,
 ) -> Result<Diagnosed, Box<dyn std::error::Error>> {
     if !file.is_text()? {
-        return told(file, arguments);
+        return diagnose_file(file, arguments);
     }
     if arguments.html.is_some() || arguments.scenario.is_some() {
         let name = file.name();
@@ -306,14 +306,14 @@ fn found(
 }
 
 /// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.
-fn told(
+fn diagnose_file(
     file: &Input,
     arguments: &DiagnoseArguments,
 ) -> Result<Diagnosed, Box<dyn std::error::Error>> {
     for (option, out) in [("--html", &arguments.html), ("--scenario", &arguments.scenario)] {
-        whole_file::spares_inputs(option, out.as_deref(), &[file.path()])?;
+        whole_file::check_not_input(option, out.as_deref(), &[file.path()])?;
     }
-    whole_file::spares_existing("--scenario", arguments.scenario.as_deref(), arguments.force)?;
+    whole_file::check_overwrite("--scenario", arguments.scenario.as_deref(), arguments.force)?;
     let mut report = capture::read(file, arguments.max_flows())?;
     sweetspot_wasm::simulate_flows(&mut report.flows);
     let page = arguments.html.as_ref().map(|out| html::write(file, &report, out));

@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn a_device_is_not_reported_as_a_missing_file() {
-        let told = |typed: &str| typed.parse::<DiagnosisTarget>().err().unwrap_or_default();
-        let device = told("/dev/null");
+        let error_of = |typed: &str| typed.parse::<DiagnosisTarget>().err().unwrap_or_default();
+        let device = error_of("/dev/null");
         assert!(device.contains("is a device") && device.contains("diagnose - <"), "{device}");
-        assert!(told("/dev/there-is-none.pcap").contains("there is no file"));
+        assert!(error_of("/dev/there-is-none.pcap").contains("there is no file"));
     }
 }

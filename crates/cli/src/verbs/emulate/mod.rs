@@ -108,8 +108,8 @@ pub fn run(arguments: EmulateArguments) -> Ending {
         list(arguments.json);
         return Ok(ExitCode::SUCCESS);
     }
-    whole_file::has_place("--certificate", arguments.certificate.as_deref())?;
-    whole_file::spares_inputs(
+    whole_file::check_creatable("--certificate", arguments.certificate.as_deref())?;
+    whole_file::check_not_input(
         "--certificate",
         arguments.certificate.as_deref(),
         &arguments.files(),
@@ -308,7 +308,7 @@ fn test_machine(arguments: &EmulateArguments) -> Fallible<u8> {
 /// command fails meanwhile, this is reported, because the near command may wait for it. If the far command was not found, the
 /// near command is ended as well.
 fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> std::io::Result<u8> {
-    let (mut asked, mut is_far_missing) = (false, false);
+    let (mut interrupted, mut is_far_missing) = (false, false);
     loop {
         match supervisor.next_event()? {
             ProcessEvent::ChildEnded { pid, code } if pid == near => {
@@ -323,14 +323,14 @@ fn wait_near(supervisor: &mut Supervisor, near: u32, far: &mut Option<u32>) -> s
                     }
                 }
             }
-            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if asked => {
+            ProcessEvent::Signal(_) | ProcessEvent::TerminalSignal(_) if interrupted => {
                 Signal::KILL.send(near)
             }
             ProcessEvent::Signal(signal) => {
-                asked = true;
+                interrupted = true;
                 signal.send(near);
             }
-            ProcessEvent::TerminalSignal(_) => asked = true,
+            ProcessEvent::TerminalSignal(_) => interrupted = true,
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use clap_complete::Shell;
-use sweetspot_program::print::out_whole;
+use sweetspot_program::print::out_unfolded;
 
 use crate::verbs::Ending;
 
@@ -37,6 +37,6 @@ pub fn run(arguments: GenerateCompletionsArguments, program: clap::Command) -> E
     if arguments.shell == Shell::Bash {
         script.extend(include_bytes!("completions.bash"));
     }
-    out_whole(String::from_utf8_lossy(&script).trim_end())?;
+    out_unfolded(String::from_utf8_lossy(&script).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -57,7 +57,7 @@ fn rates(directions: &[DirectionReport]) {
         row(name, &directions.iter().map(cell).collect::<Vec<_>>())
     };
     let mut rows = vec![
-        each("", &|d| way(d.direction).to_owned()),
+        each("", &|d| direction_label(d.direction).to_owned()),
         each("capacity", &|d| of(&d.capacity, true)),
         each("available", &|d| of(&d.available, true)),
         each("buffer", &|d| of(&d.buffer.bytes, false)),
@@ -92,7 +92,7 @@ fn rates(directions: &[DirectionReport]) {
 }
 
 /// The name of a direction, as seen from this host.
-pub fn way(direction: Direction) -> &'static str {
+pub fn direction_label(direction: Direction) -> &'static str {
     match direction {
         Direction::Down => "Down (download, to you)",
         Direction::Up => "Up (upload, from you)",
@@ -230,7 +230,7 @@ pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
 
 /// The reasons of one direction. The reason of a skipped step applies to its quantities.
 fn reasons_of(report: &DirectionReport) -> Vec<String> {
-    let way = report.direction.name();
+    let direction_label = report.direction.name();
     let mut skipped: Vec<(&str, &str, bool)> = report
         .left_out
         .iter()
@@ -276,7 +276,7 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
             true => add("a more exact capacity", why),
         }
     }
-    reasons.into_iter().map(|(what, why)| format!("{what} ({way}): {why}")).collect()
+    reasons.into_iter().map(|(what, why)| format!("{what} ({direction_label}): {why}")).collect()
 }
 
 fn unknown(measured: &Measured) {

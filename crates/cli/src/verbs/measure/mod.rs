@@ -56,8 +56,8 @@ pub struct MeasureArguments {
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path
-    #[arg(long, value_enum, default_value_t = Way::Both)]
-    direction: Way,
+    #[arg(long, value_enum, default_value_t = DirectionChoice::Both)]
+    direction: DirectionChoice,
     /// Measure gently at this interval, for 10 to 20 seconds each time, and append to --series, until you stop it;
     /// --scenario then records how the path changes
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
@@ -98,7 +98,7 @@ struct SharedArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum DirectionChoice {
     /// Upload, from you to the host that runs `serve`
     Up,
     /// Download, from that host to you
@@ -107,12 +107,12 @@ enum Way {
     Both,
 }
 
-impl Way {
+impl DirectionChoice {
     fn directions(self) -> Vec<Direction> {
         match self {
-            Way::Up => vec![Direction::Up],
-            Way::Down => vec![Direction::Down],
-            Way::Both => vec![Direction::Down, Direction::Up],
+            DirectionChoice::Up => vec![Direction::Up],
+            DirectionChoice::Down => vec![Direction::Down],
+            DirectionChoice::Both => vec![Direction::Down, Direction::Up],
         }
     }
 }
@@ -127,14 +127,14 @@ fn times(text: &str) -> Result<u64, &'static str> {
 
 pub fn run(arguments: MeasureArguments) -> Ending {
     let common = &arguments.common;
-    whole_file::has_place("--scenario", common.scenario.as_deref())?;
-    whole_file::spares_existing("--scenario", common.scenario.as_deref(), common.force)?;
-    whole_file::has_format("--scenario", common.scenario.as_deref(), &["toml"], "FILE.toml")?;
-    whole_file::has_place("--html", common.html.as_deref())?;
-    whole_file::has_format("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
-    whole_file::has_place("--series", arguments.series.as_deref())?;
+    whole_file::check_creatable("--scenario", common.scenario.as_deref())?;
+    whole_file::check_overwrite("--scenario", common.scenario.as_deref(), common.force)?;
+    whole_file::check_extension("--scenario", common.scenario.as_deref(), &["toml"], "FILE.toml")?;
+    whole_file::check_creatable("--html", common.html.as_deref())?;
+    whole_file::check_extension("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
+    whole_file::check_creatable("--series", arguments.series.as_deref())?;
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
-        arguments.tell_when_interrupted(series);
+        arguments.print_when_interrupted(series);
         return watched(&arguments, interval, series);
     }
     if arguments.quick {
@@ -156,12 +156,12 @@ pub fn run(arguments: MeasureArguments) -> Ending {
 
 impl MeasureArguments {
     /// On Ctrl-C, prints the file with the measurements of --watch.
-    fn tell_when_interrupted(&self, series: &Path) {
+    fn print_when_interrupted(&self, series: &Path) {
         if self.common.quiet {
             return;
         }
         let left = format!("the measurements before this one are in {}", series.shown());
-        signals::tell_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
+        signals::print_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
     }
 }
 
@@ -203,11 +203,11 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     note!("sweetspot: {}", watch::announced(interval, file, common.scenario.as_deref()));
     let mut series = watch::Series::default();
     let mut scenario = Err("every measurement failed, so --scenario wrote no file".to_owned());
-    let (start, mut taken, mut is_late) = (clock::now(), 0, false);
-    while arguments.times.is_none_or(|times| taken < times) {
-        let at = start + interval * taken;
+    let (start, mut done, mut is_late) = (clock::now(), 0, false);
+    while arguments.times.is_none_or(|times| done < times) {
+        let at = start + interval * done;
         clock::sleep_until(at);
-        taken += 1;
+        done += 1;
         // If a measurement took longer than the interval, the next one follows at once.
         let now = clock::now();
         if now > at + interval && !common.quiet && !std::mem::replace(&mut is_late, true) {
@@ -221,16 +221,17 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
             Err(error) => {
                 let time = watch::append(file, watch::failed(&error.to_string()))?;
                 if !common.quiet {
-                    err!("{taken}, {time}: not measured: {error}");
+                    err!("{done}, {time}: not measured: {error}");
                 }
             }
             Ok(measured) => {
                 series.add(at, &measured);
-                let nothing = outlook::Outlook::of(&Err("not while it is watched".to_owned()));
-                let time = watch::append(file, document::document(&measured, &nothing))?;
+                let not_simulated =
+                    outlook::Outlook::of(&Err("not while it is watched".to_owned()));
+                let time = watch::append(file, document::document(&measured, &not_simulated))?;
                 if !common.quiet {
-                    let verdict = verdict::verdict(&measured, &nothing);
-                    err!("{taken}, {time}: {}", verdict.text());
+                    let verdict = verdict::verdict(&measured, &not_simulated);
+                    err!("{done}, {time}: {}", verdict.text());
                 }
                 let Some(path) = &common.scenario else { continue };
                 match path_file::PathFile::over_time(&measured, &series, interval) {
@@ -304,7 +305,7 @@ impl SharedArguments {
         }
         let outlook = outlook::Outlook::of(&file).unless_refuted(carried);
         let outlook = match load {
-            Some(load) => outlook.beside(load, has_own_queue),
+            Some(load) => outlook.compared_with(load, has_own_queue),
             None => outlook,
         };
         Ok((measured, outlook))

@@ -66,8 +66,8 @@ impl Outlook {
     /// Simulates the path in `file`.
     pub fn of(file: &Result<PathFile, String>) -> Outlook {
         match file {
-            Err(why) => Outlook::nothing(why.clone()),
-            Ok(file) => Outlook::simulated(file).unwrap_or_else(Outlook::nothing),
+            Err(why) => Outlook::unavailable(why.clone()),
+            Ok(file) => Outlook::simulated(file).unwrap_or_else(Outlook::unavailable),
         }
     }
 
@@ -80,7 +80,7 @@ impl Outlook {
             return self;
         }
         let most = Rate::from_f64(most);
-        Outlook::nothing(format!(
+        Outlook::unavailable(format!(
             "the measured path carries {most}, but TCP got {carried}; measure again when this \
              host and the path are quiet"
         ))
@@ -88,7 +88,7 @@ impl Outlook {
 
     /// Adds a sentence if the transfer under `load`, which had the kernel's window, contradicts its simulation. The measured
     /// RTT is another flow's, so it is not compared if each flow `has_own_queue`.
-    pub fn beside(self, load: &DelayUnderLoad, has_own_queue: bool) -> Outlook {
+    pub fn compared_with(self, load: &DelayUnderLoad, has_own_queue: bool) -> Outlook {
         let alike = self.congestion.iter().find(|each| each.congestion == load.congestion);
         let rate = alike.and_then(|each| self.rate_difference(each, load));
         let rtt = alike.filter(|_| !has_own_queue).and_then(|each| rtt_difference(each, load));
@@ -117,7 +117,7 @@ impl Outlook {
         })
     }
 
-    fn nothing(why: String) -> Outlook {
+    fn unavailable(why: String) -> Outlook {
         Outlook {
             congestion: Vec::new(),
             window: None,
@@ -288,24 +288,25 @@ pub(super) mod tests {
     /// CUBIC is simulated at 20 Mbit/s and 20 ms: 22 Mbit/s is within a tenth, and 30 ms is a factor of 1.5.
     #[test]
     fn a_simulation_that_contradicts_the_measured_transfer_is_reported() {
-        let said = |outlook: Outlook, load| outlook.beside(&load, false).contradiction;
+        let contradiction_of =
+            |outlook: Outlook, load| outlook.compared_with(&load, false).contradiction;
         let cubic = || outlook([20.0; 3]);
         for (mbit, rtt_ms) in [(20.0, 20), (22.0, 30), (18.5, 14)] {
-            assert_eq!(said(cubic(), load("cubic", mbit, rtt_ms)), None);
+            assert_eq!(contradiction_of(cubic(), load("cubic", mbit, rtt_ms)), None);
         }
         assert_eq!(
-            said(cubic(), load("cubic", 25.0, 80)).unwrap(),
+            contradiction_of(cubic(), load("cubic", 25.0, 80)).unwrap(),
             "The simulation of cubic contradicts the measurement: simulated goodput 20.0 Mbit/s, measured 25.0 Mbit/s \
              (-20 %); simulated RTT 20.0 ms, measured 80.0 ms (-75 %). Measure again before you rely on the scenario."
         );
-        assert!(said(cubic(), load("cubic", 10.0, 20)).unwrap().contains("(+100 %)"));
+        assert!(contradiction_of(cubic(), load("cubic", 10.0, 20)).unwrap().contains("(+100 %)"));
         // Random loss that was not measured may explain a lower rate. A congestion control that was not simulated allows no
         // conclusion.
         let bound = Outlook { is_upper_bound: true, ..cubic() };
-        assert_eq!(said(bound, load("cubic", 10.0, 20)), None);
-        assert_eq!(said(cubic(), load("dctcp", 10.0, 20)), None);
+        assert_eq!(contradiction_of(bound, load("cubic", 10.0, 20)), None);
+        assert_eq!(contradiction_of(cubic(), load("dctcp", 10.0, 20)), None);
         // If each flow has its own queue, the RTT of another flow differs.
-        assert_eq!(cubic().beside(&load("cubic", 20.0, 80), true).contradiction, None);
+        assert_eq!(cubic().compared_with(&load("cubic", 20.0, 80), true).contradiction, None);
     }
 
     /// A path of 20 Mbit/s and 20 ms with this random loss; `loss` has the ends of its interval in percent.

@@ -11,7 +11,8 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, graded, held, notes, of, ranged, short, time_taken, unknown_reasons, variation, way,
+    UNKNOWN, direction_label, graded, held, notes, of, ranged, short, time_taken, unknown_reasons,
+    variation,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -48,7 +49,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         @if !pictures.is_empty() { (section("Pictures", &cards(&pictures))) }
         (section("RTT", &table_element(&table)))
         @for direction in &report.directions {
-            (section(way(direction.direction), &table_element(&findings(direction))))
+            (section(direction_label(direction.direction), &table_element(&findings(direction))))
         }
         (section("Goodput of one TCP transfer, simulated", &expected(outlook, report.directions.first())))
         @if !reasons.is_empty() {

@@ -11,7 +11,7 @@ use super::card::short;
 use super::watch::Series;
 
 /// The number of sources that represent cross traffic.
-const OTHERS: u64 = 10;
+const CROSS_SOURCES: u64 = 10;
 /// The duration of a path that does not change.
 const DURATION: Duration = Duration::from_secs(20);
 /// The lowest access rate assumed between hosts and their routers.
@@ -100,33 +100,37 @@ fn written(
         line(format_args!("# In an emulation, this host is the near end.\nforward = \"down\""));
     }
     line(format_args!("{}", direction(forward, (rate, rtt, packet), samples.len())));
-    let back = measured.report.directions.get(1);
-    let back_rate =
-        back.and_then(|back| samples.first().map_or(back.capacity.value(), |first| first.back));
-    if let Some((back, rate)) = back.zip(back_rate) {
+    let reverse = measured.report.directions.get(1);
+    let reverse_rate = reverse.and_then(|reverse| {
+        samples.first().map_or(reverse.capacity.value(), |first| first.reverse)
+    });
+    if let Some((reverse, rate)) = reverse.zip(reverse_rate) {
         line(format_args!("\n[path.backward]"));
-        line(format_args!("{}", direction(back, (rate, rtt, packet), samples.len())));
+        line(format_args!("{}", direction(reverse, (rate, rtt, packet), samples.len())));
     }
     for sample in samples.iter().skip(1) {
         let (at, delay) = (sample.at.as_secs_f64(), sample.rtt.as_micros() / 2);
         let rate = sample.rate.bits_per_second();
         line(format_args!("\n[[path.change]]\nat = \"{at}s\"\ndelay = \"{delay}us\""));
         line(format_args!("rate = \"{rate}bit/s\""));
-        if let (Some(rate), true) = (sample.back, back_rate.is_some()) {
+        if let (Some(rate), true) = (sample.reverse, reverse_rate.is_some()) {
             line(format_args!("[[path.change]]\nat = \"{at}s\"\nway = \"backward\""));
             line(format_args!("rate = \"{}bit/s\"", rate.bits_per_second()));
         }
     }
     line(format_args!("\n[tcp]\nflavour = \"linux\""));
-    let others = forward.cross_traffic().filter(|others| others.matters() && samples.is_empty());
-    match others {
-        Some(others) if others.is_certain() => {
-            let each = rate.scaled(others.share.value).bits_per_second() / OTHERS;
+    let competing =
+        forward.cross_traffic().filter(|competing| competing.matters() && samples.is_empty());
+    match competing {
+        Some(competing) if competing.is_certain() => {
+            let each = rate.scaled(competing.share.value).bits_per_second() / CROSS_SOURCES;
             line(format_args!("\n# {}", how(&forward.available)));
-            line(format_args!("[[cross]]\nkind = \"poisson\"\ncount = {OTHERS}"));
+            line(format_args!("[[cross]]\nkind = \"poisson\"\ncount = {CROSS_SOURCES}"));
             line(format_args!("rate = \"{each}bit/s\""));
         }
-        Some(others) => line(format_args!("\n# cross traffic is left out: {}", others.words())),
+        Some(competing) => {
+            line(format_args!("\n# cross traffic is left out: {}", competing.words()))
+        }
         None => {}
     }
     line(format_args!("\n[[transfer]]\ncongestion = \"cubic\""));

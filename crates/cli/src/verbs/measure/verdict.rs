@@ -64,7 +64,12 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
 }
 
 /// The result of simulated TCP with a window of the right size, or the reason why it is unknown.
-fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool) -> Option<String> {
+fn at_a_window(
+    outlook: &Outlook,
+    direction_name: &str,
+    measured: Option<Rate>,
+    lost: bool,
+) -> Option<String> {
     if outlook.is_upper_bound {
         let why = "random loss was not measured, and the rate of a window depends on it";
         return Some(format!("No window was simulated: {why}."));
@@ -94,7 +99,7 @@ fn at_a_window(outlook: &Outlook, way: &str, measured: Option<Rate>, lost: bool)
     if !outlook.assumed.is_empty() {
         words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
     }
-    Some(format!("simulated {way}: {words}"))
+    Some(format!("simulated {direction_name}: {words}"))
 }
 
 /// The reason for a wide interval of a simulated rate, if it has one. Its low end assumes the highest loss consistent with the
@@ -217,11 +222,11 @@ mod tests {
             let window = Some(Expected { goodput_low_bps: low * 1e6, ..free });
             Outlook { window, ..outlook }
         };
-        let told = |low: f64, measured, lost| {
+        let verdict_of = |low: f64, measured, lost| {
             at_a_window(&at_least(low), "down", Some(measured), lost).unwrap()
         };
-        let words = |low: f64, measured| told(low, measured, false);
-        assert!(told(15.0, slow, true).contains("the highest random loss"));
+        let words = |low: f64, measured| verdict_of(low, measured, false);
+        assert!(verdict_of(15.0, slow, true).contains("the highest random loss"));
         // 15 is less than nine tenths of 20; 19 is not.
         assert!(
             words(15.0, slow).contains("(15.0 to 20.0)")

@@ -19,7 +19,7 @@ pub struct Sample {
     /// The available bandwidth in the direction measured first.
     pub rate: Rate,
     /// The available bandwidth in the other direction, if measured.
-    pub back: Option<Rate>,
+    pub reverse: Option<Rate>,
     /// The path's base RTT.
     pub rtt: Duration,
 }
@@ -42,8 +42,8 @@ impl Series {
         });
         let rtt = measured.report.round_trip.base.value();
         if let Some((rate, rtt)) = rates.next().flatten().zip(rtt) {
-            let back = rates.next().flatten();
-            self.samples.push(Sample { at: at.since(first), rate, back, rtt });
+            let reverse = rates.next().flatten();
+            self.samples.push(Sample { at: at.since(first), rate, reverse, rtt });
         }
     }
 }

@@ -11,7 +11,7 @@ use sweetspot_units::Duration;
 use super::Ending;
 use sweetspot_program::bundled;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
-use sweetspot_program::print::{self, Shown, out_whole};
+use sweetspot_program::print::{self, Shown, out_unfolded};
 use sweetspot_program::progress;
 use sweetspot_program::scenario_file::{read, seed};
 use sweetspot_program::text_file;
@@ -69,8 +69,8 @@ pub fn run(arguments: RunArguments) -> Ending {
     let scenario = read(&arguments.scenario, &arguments.overrides, arguments.seed)?;
     let inputs = text_file::scenario_files(&arguments.scenario);
     for (option, path) in [("--out", &arguments.out), ("--series", &arguments.series)] {
-        whole_file::has_place(option, path.as_deref())?;
-        whole_file::spares_inputs(option, path.as_deref(), &inputs)?;
+        whole_file::check_creatable(option, path.as_deref())?;
+        whole_file::check_not_input(option, path.as_deref(), &inputs)?;
     }
     arguments.out.as_deref().map_or(Ok(()), refuse_other_suffix)?;
     if scenario.transfers.is_empty() && scenario.cross.is_empty() {
@@ -147,12 +147,12 @@ fn run_interruptibly(
         // The lab may have only one thread, and handles signals itself.
         EngineName::Lab => {
             #[cfg(target_os = "linux")]
-            sweetspot_linux::signals::tell_when_interrupted(interrupted + "\n");
+            sweetspot_linux::signals::print_when_interrupted(interrupted + "\n");
             run(series)
         }
         EngineName::Theory | EngineName::Sim => {
             let doing = format!("simulating {seconds} s");
-            progress::while_it_works(|| run(series), &doing, || err!("{interrupted}"))
+            progress::run_with_timer(|| run(series), &doing, || err!("{interrupted}"))
         }
     }
 }
@@ -194,7 +194,7 @@ fn print_scenario(arguments: &RunArguments) -> Ending {
     } else {
         scenario.to_string()
     };
-    out_whole(text.trim_end())?;
+    out_unfolded(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -210,7 +210,7 @@ fn series_format(path: &Path) -> Result<TableFormat, UsageError> {
 /// Rejects a file name with another format's extension: the outcome is JSON.
 fn refuse_other_suffix(path: &Path) -> Result<(), UsageError> {
     let expected = "FILE.json; for time series as CSV or Parquet, give --series";
-    whole_file::has_format("--out", Some(path), &["json"], expected)
+    whole_file::check_extension("--out", Some(path), &["json"], expected)
 }
 
 /// The recorder for the time series of `scenario`, if requested; closed forms have no time series.

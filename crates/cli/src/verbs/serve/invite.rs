@@ -87,19 +87,22 @@ pub fn run(arguments: ServeInviteArguments) -> Ending {
     }
     let (mut file, before) = open_alone(&arguments.clients)?;
     // The service also ignores wrong lines.
-    let (there, wrong) = Clients::read(before.as_bytes());
+    let (existing, wrong) = Clients::read(before.as_bytes());
     for error in wrong {
         note!(
             "sweetspot: {}: {error}; fix that line: it admits no client",
             arguments.clients.shown()
         );
     }
-    if there.list.iter().any(|client| client.name == arguments.name) {
+    if existing.list.iter().any(|client| client.name == arguments.name) {
         let (name, file) = (&arguments.name, arguments.clients.shown());
         err!("sweetspot: {name} already has a line in {file}, which stays valid");
     }
-    let credential =
-        if arguments.spoken_code { free_code(&there)? } else { Credential::Secret(draw_secret()?) };
+    let credential = if arguments.spoken_code {
+        free_code(&existing)?
+    } else {
+        Credential::Secret(draw_secret()?)
+    };
     let client_name = arguments.name;
     let client = Client {
         credential: credential.clone(),
@@ -177,9 +180,9 @@ fn open_alone(clients: &Path) -> Fallible<(File, String)> {
 }
 
 /// A spoken code with a number that no client in the list has.
-fn free_code(there: &Clients) -> Fallible<Credential> {
+fn free_code(existing: &Clients) -> Fallible<Credential> {
     let is_free = |number| {
-        !there.list.iter().any(|client| {
+        !existing.list.iter().any(|client| {
             matches!(&client.credential, Credential::Code(code) if code.number() == number)
         })
     };

@@ -29,7 +29,7 @@ use super::transfer::{
 };
 use super::{Ending, Fallible};
 use crate::ends::{has_port, port_out_of_range};
-use crate::option_hints::Asker;
+use crate::option_hints::HintVerb;
 use crate::own_files;
 pub use log::LogOptions;
 use log::ServiceLog;
@@ -179,11 +179,11 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
         Some(ServiceVerb::Invite(arguments)) => return invite::run(arguments),
         None => {}
     }
-    let asker = if arguments.clients.is_some() { Asker::Service } else { Asker::Serve };
-    let reporter = arguments.output.reporter(asker)?;
+    let hint_verb = if arguments.clients.is_some() { HintVerb::Service } else { HintVerb::Serve };
+    let reporter = arguments.output.reporter(hint_verb)?;
     let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
     let dir = arguments.dir.clone();
-    let options = resolve(arguments, asker)?;
+    let options = resolve(arguments, hint_verb)?;
     if let Some(dir) = dir {
         file::make_directory(&dir).map_err(|error| {
             let next = match error.kind() {
@@ -251,9 +251,9 @@ pub fn serve(options: ServeOptions, reporter: TransferReporter, log: &LogOptions
     }
     let (stopped, code) =
         (Arc::clone(&server), Arc::new(AtomicU8::new(Signal::INTERRUPT.exit_code())));
-    let told = Arc::clone(&code);
+    let signal_code = Arc::clone(&code);
     // This thread is not joined: it ends with the process.
-    thread::spawn(move || stop_on_signal(&stopped, signals, once, &told));
+    thread::spawn(move || stop_on_signal(&stopped, signals, once, &signal_code));
     let reporter = ServerReporter::new(reporter, log);
     match server.run(&reporter) {
         Ok(outcome) => Ok(ending(&outcome)),
@@ -350,14 +350,14 @@ fn stop_on_signal(server: &Server, mut signals: Supervisor, once: bool, code: &A
     }
 }
 
-fn resolve(arguments: ServeArguments, asker: Asker) -> Fallible<ServeOptions> {
+fn resolve(arguments: ServeArguments, hint_verb: HintVerb) -> Fallible<ServeOptions> {
     let receive = ReceiveOptions {
         overwrite: arguments.force,
         attributes: arguments.trust.xattrs,
         dotfiles: arguments.trust.dotfiles,
         sizing: arguments.sizing,
         congestion: arguments.connections.congestion,
-        path: arguments.path.resolve(arguments.sizing, asker)?,
+        path: arguments.path.resolve(arguments.sizing, hint_verb)?,
         probes: !arguments.no_probes,
         streams: arguments.connections.streams,
         retry_for: arguments.connections.retry_for,
@@ -437,8 +437,8 @@ pub fn advertised(option: &str, text: &str) -> Result<(TicketHost, Option<u16>),
         let wrong = format!("expected a port from 1 to 65535, not {port}");
         return Err(UsageError::new(format!("{option} {text}: {wrong}")));
     }
-    let whole = TicketHost::parse(text).map(|host| (host, None));
-    let (host, port) = whole
+    let bare = TicketHost::parse(text).map(|host| (host, None));
+    let (host, port) = bare
         .or_else(|| {
             let (host, port) = text.rsplit_once(':')?;
             Some((TicketHost::parse(host)?, Some(port.parse().ok().filter(|port| *port != 0)?)))

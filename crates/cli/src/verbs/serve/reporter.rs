@@ -26,8 +26,8 @@ pub(super) struct ServerReporter {
 struct RejectedConnections {
     since: Time,
     /// The lines printed since then, without the port of the peer.
-    said: Vec<String>,
-    unsaid: u64,
+    reported: Vec<String>,
+    suppressed: u64,
 }
 
 /// The number of refused connections that are reported individually per [`REFUSAL_INTERVAL`]; repeats and the others are
@@ -38,16 +38,16 @@ const REFUSAL_INTERVAL: Duration = Duration::from_secs(60);
 impl RejectedConnections {
     /// Whether to report this refusal, and how many were not reported since the last report.
     fn note(&mut self, now: Time, line: String) -> (bool, u64) {
-        if now.since(self.since) >= REFUSAL_INTERVAL || self.said.is_empty() {
+        if now.since(self.since) >= REFUSAL_INTERVAL || self.reported.is_empty() {
             self.since = now;
-            self.said.clear();
+            self.reported.clear();
         }
-        if self.said.len() >= MAX_REFUSALS || self.said.contains(&line) {
-            self.unsaid += 1;
+        if self.reported.len() >= MAX_REFUSALS || self.reported.contains(&line) {
+            self.suppressed += 1;
             return (false, 0);
         }
-        self.said.push(line);
-        (true, std::mem::take(&mut self.unsaid))
+        self.reported.push(line);
+        (true, std::mem::take(&mut self.suppressed))
     }
 }
 
@@ -77,15 +77,15 @@ fn labelled(began: Option<&Began>, line: String) -> String {
     }
 }
 
-fn unsaid_in_words(count: u64) -> String {
+fn suppressed_note(count: u64) -> String {
     format!("{} rejected", counted(count, "more connection was", "more connections were"))
 }
 
 impl Drop for ServerReporter {
     fn drop(&mut self) {
         let rejected = self.rejected.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if rejected.unsaid > 0 {
-            self.reporter.print(&unsaid_in_words(rejected.unsaid));
+        if rejected.suppressed > 0 {
+            self.reporter.print(&suppressed_note(rejected.suppressed));
         }
     }
 }
@@ -156,13 +156,13 @@ impl ServerObserver for ServerReporter {
         let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
         let line = error.to_string();
         let host = peer.ip().to_string();
-        let (said, unsaid) =
+        let (reported, suppressed) =
             rejected.note(clock::now(), line.replacen(&peer.to_string(), &host, 1));
         drop(rejected);
-        if said && unsaid > 0 {
-            self.print(&unsaid_in_words(unsaid));
+        if reported && suppressed > 0 {
+            self.print(&suppressed_note(suppressed));
         }
-        if said {
+        if reported {
             self.print(&line);
         }
     }
@@ -192,8 +192,8 @@ mod tests {
         let mut rejected = RejectedConnections::default();
         let at = |seconds: u64| Time::ZERO + Duration::from_secs(100 + seconds);
         let from = |host: usize| format!("host {host} disconnected");
-        let said = (0..1000).filter(|host| rejected.note(at(0), from(*host)).0).count();
-        assert_eq!(said, MAX_REFUSALS);
+        let reported = (0..1000).filter(|host| rejected.note(at(0), from(*host)).0).count();
+        assert_eq!(reported, MAX_REFUSALS);
         assert_eq!(rejected.note(at(60), from(0)), (true, 1000 - MAX_REFUSALS as u64));
         assert_eq!(rejected.note(at(61), from(1)), (true, 0));
         // `measure HOST:PORT` connects twenty times.

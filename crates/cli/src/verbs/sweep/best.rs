@@ -46,7 +46,7 @@ pub fn run(arguments: &SweepArguments) -> Ending {
         }
         Ok::<Mft, StudyError>(found)
     };
-    let found = progress::while_it_counts(work, || engine.done(), interrupted)
+    let found = progress::run_with_count(work, || engine.done(), interrupted)
         .map_err(|error| arguments.file.blame(&error))?;
     if found.rate_bps == 0.0 {
         return Err("no window moved data: do the runs end before the transfer begins? \
@@ -73,8 +73,8 @@ fn check_out(out: &Path, arguments: &SweepArguments) -> Result<(), Box<dyn std::
         let wrong = format!("--out {}: --find-best writes FILE.json", out.shown());
         return Err(UsageError::new(wrong).into());
     }
-    whole_file::has_place("--out", Some(out))?;
-    whole_file::spares_inputs("--out", Some(out), &arguments.file.files())?;
+    whole_file::check_creatable("--out", Some(out))?;
+    whole_file::check_not_input("--out", Some(out), &arguments.file.files())?;
     Ok(())
 }
 
@@ -150,7 +150,7 @@ fn headline(found: &Mft, seeds: u64) -> Vec<String> {
 }
 
 /// The warning that the first tried window above the best is only slightly larger, but loses much of the rate.
-fn edge_words(found: &Mft) -> Option<String> {
+fn edge_warning(found: &Mft) -> Option<String> {
     let trial = found.trials.iter().find(|trial| trial.window > found.window)?;
     let lost = 1.0 - trial.rate_bps / found.rate_bps;
     let more = trial.window - found.window;
@@ -197,7 +197,7 @@ fn json(scenario: &Scenario, found: &Mft, seeds: u64) -> serde_json::Value {
         "window_packets": found.window,
         "smallest_window_packets": smallest,
         "plateau_packets": [from, to],
-        "caution": edge_words(found),
+        "caution": edge_warning(found),
         "seeds": seeds,
         "trials": trials.collect::<Vec<_>>(),
     })
@@ -217,7 +217,7 @@ fn print_for_people(scenario: &Scenario, found: &Mft, seeds: u64) {
         print::wrapped(&format!("{title}{line}"), "");
     }
     print::wrapped(&level_words(found), "");
-    if let Some(words) = edge_words(found) {
+    if let Some(words) = edge_warning(found) {
         print::wrapped(&words, "");
     }
     out!("Windows are in packets of {}.", scenario.path.packet);
@@ -356,12 +356,12 @@ mod tests {
     /// Near means within 2 % of the window, or the next packet; much slower means by more than 2 % of the rate.
     #[test]
     fn a_best_window_next_to_a_much_slower_one_gets_a_warning() {
-        let words = |beyond| edge_words(&found(&[(400, 90e6), (500, 100e6), beyond], 500));
+        let words = |beyond| edge_warning(&found(&[(400, 90e6), (500, 100e6), beyond], 500));
         let near = words((509, 91.5e6)).unwrap();
         assert!(near.starts_with("Caution: 9 packets above") && near.contains("8.5 % lower"));
         assert_eq!(words((511, 91.5e6)), None);
         assert_eq!(words((509, 98.5e6)), None);
-        assert_eq!(edge_words(&found(&[(400, 90e6), (500, 100e6)], 500)), None);
+        assert_eq!(edge_warning(&found(&[(400, 90e6), (500, 100e6)], 500)), None);
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
         );
         assert_eq!(plateau(&several), (4, 4));
         assert_eq!(
-            edge_words(&several).unwrap().split(". ").next(),
+            edge_warning(&several).unwrap().split(". ").next(),
             Some("Caution: 1 packet above the fastest window, the rate is 50.0 % lower")
         );
         let alone = found(&[(1, 50.0), (2, 100.0)], 2);

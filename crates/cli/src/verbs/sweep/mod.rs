@@ -25,7 +25,7 @@ use sweetspot_program::result_journal::{OnVersionMismatch, ResultJournal};
 use sweetspot_program::scenario_file::{Parallel, ScenarioFile};
 use sweetspot_program::usage_error::{self, UsageError};
 
-use crate::option_hints::{Asker, with_options};
+use crate::option_hints::{HintVerb, with_options};
 use sweetspot_program::whole_file;
 
 #[derive(Debug, clap::Args)]
@@ -131,15 +131,15 @@ pub fn run(arguments: SweepArguments) -> Ending {
     arguments.file.exists()?;
     if arguments.find_best {
         if arguments.engine != EngineName::Sim {
-            return Ok(usage_error::said("--find-best always simulates; leave out --engine"));
+            return Ok(usage_error::reject("--find-best always simulates; leave out --engine"));
         }
         return best::run(&arguments);
     }
     if arguments.tolerance.is_some() {
-        return Ok(usage_error::said("--tolerance is for --find-best; add it, or leave it out"));
+        return Ok(usage_error::reject("--tolerance is for --find-best; add it, or leave it out"));
     }
     if arguments.over.is_empty() {
-        return Ok(usage_error::said("give --over KEY=VALUES or --find-best; try '--help'"));
+        return Ok(usage_error::reject("give --over KEY=VALUES or --find-best; try '--help'"));
     }
     match run_all(&arguments) {
         Err(error) if error.is::<NoneCovered>() => {
@@ -172,7 +172,7 @@ fn run_all(arguments: &SweepArguments) -> Ending {
     let format = arguments.out.as_deref().map(ResultFormat::of).transpose();
     let format = format.map_err(UsageError::new)?;
     let over = arguments.over.iter().map(|over| Over::parse(over));
-    let over = over.collect::<Result<_, _>>().map_err(wrong_over)?;
+    let over = over.collect::<Result<_, _>>().map_err(invalid_over)?;
     let sweep = Sweep {
         text: arguments.file.text()?,
         overrides: arguments.file.overrides.clone(),
@@ -185,10 +185,10 @@ fn run_all(arguments: &SweepArguments) -> Ending {
         EngineName::Theory => covered(&sweep, all)?,
         EngineName::Sim | EngineName::Lab => all,
     };
-    whole_file::has_place("--out", arguments.out.as_deref())?;
+    whole_file::check_creatable("--out", arguments.out.as_deref())?;
     if let Some(out) = &arguments.out {
         for output in [out, &journal_of(out)] {
-            whole_file::spares_inputs("--out", Some(output), &arguments.file.files())?;
+            whole_file::check_not_input("--out", Some(output), &arguments.file.files())?;
         }
     }
     let (runner, workers) = match arguments.engine {
@@ -201,7 +201,7 @@ fn run_all(arguments: &SweepArguments) -> Ending {
             let total = sweep.runs(variants.len());
             note!("{total} runs, one after another, in real time");
             #[cfg(target_os = "linux")]
-            sweetspot_linux::signals::tell_when_interrupted(format!(
+            sweetspot_linux::signals::print_when_interrupted(format!(
                 "sweetspot: interrupted before {total} runs were complete; {}\n",
                 kept(journal)
             ));
@@ -273,15 +273,15 @@ fn covered(sweep: &Sweep, variants: Vec<SweepVariant>) -> Fallible<Vec<SweepVari
     Ok(covered)
 }
 
-fn wrong_over(error: impl std::fmt::Display) -> UsageError {
-    UsageError::new(with_options(&format!("--over {error}"), Asker::Other))
+fn invalid_over(error: impl std::fmt::Display) -> UsageError {
+    UsageError::new(with_options(&format!("--over {error}"), HintVerb::Other))
 }
 
 fn blame(arguments: &SweepArguments, error: &StudyError) -> Box<dyn std::error::Error> {
     match error {
         // It names its options itself.
         StudyError::Sweep(error @ SweepError::SweptAndSet(_)) => UsageError::new(error).into(),
-        StudyError::Sweep(error) => wrong_over(error).into(),
+        StudyError::Sweep(error) => invalid_over(error).into(),
         other => match arguments.file.scenario() {
             // The scenario is valid without the values of --over, so these are at fault.
             Ok(_) => UsageError::new(arguments.file.blame(other)).into(),
@@ -327,7 +327,7 @@ fn run_interruptibly(
     let total = sweep.runs(variants.len());
     let interrupted = || err!("sweetspot: {}", interrupted_words(engine.done(), total, journal));
     let work = || sweep.run(variants, &engine, workers);
-    Ok(progress::while_it_runs(work, || engine.done(), total, interrupted)?)
+    Ok(progress::run_with_progress(work, || engine.done(), total, interrupted)?)
 }
 
 fn print(arguments: &SweepArguments, sweep: &Sweep, points: &[SweepPoint]) -> Fallible<()> {

@@ -29,7 +29,7 @@ pub struct TableColumn {
 /// All columns except the limit.
 const COLUMNS: [TableColumn; 15] = [
     column("", 1, LEFT, 2, direction),
-    column("program", PROGRAM_WIDTH, LEFT, 0, |r| who(r, PROGRAM_WIDTH)),
+    column("program", PROGRAM_WIDTH, LEFT, 0, |r| program_text(r, PROGRAM_WIDTH)),
     column(PEER_HEADING, PEER_WIDTH, LEFT, 3, |r| peer(r.connection.remote, PEER_WIDTH)),
     column("state", 6, LEFT, 12, |r| state(r.connection.state)),
     column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, rate),
@@ -51,11 +51,11 @@ const LOCAL: TableColumn =
 
 /// Replaces the program column if local ports are shown, so that the RTT still fits into 80 characters.
 const BESIDE_PORTS: TableColumn =
-    column("program", SHORT_PROGRAM, LEFT, 0, |r| who(r, SHORT_PROGRAM));
+    column("program", SHORT_PROGRAM, LEFT, 0, |r| program_text(r, SHORT_PROGRAM));
 
 /// Replace program, direction, peer and rate if the peer does not fit otherwise: 60 characters show all of them.
 const NARROW: [TableColumn; 3] = [
-    column("program", NARROW_PROGRAM, LEFT, 0, |r| who(r, NARROW_PROGRAM)),
+    column("program", NARROW_PROGRAM, LEFT, 0, |r| program_text(r, NARROW_PROGRAM)),
     column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
     column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, |r| beside_arrow(&direction(r), &rate(r))),
 ];
@@ -183,7 +183,7 @@ pub fn terminal_width() -> u16 {
 }
 
 /// The message for a table without rows; `None` if there are rows. `shown` of `all` connections match the filter.
-pub fn nothing(shown: usize, all: usize, filter: &str) -> Option<String> {
+pub fn empty_message(shown: usize, all: usize, filter: &str) -> Option<String> {
     match (shown, all) {
         (1.., _) => None,
         (0, 0) => Some("no connections".to_owned()),
@@ -254,7 +254,7 @@ fn beside_arrow(arrow: &str, rate: &str) -> String {
     format!("{arrow}{rate:>width$}")
 }
 
-fn who(row: &ConnectionRow, width: u16) -> String {
+fn program_text(row: &ConnectionRow, width: u16) -> String {
     row.owner.as_ref().map_or("-".to_owned(), |owner| {
         shortened(&owner.name, &format!("/{}", owner.pid), width.into())
     })
@@ -434,10 +434,10 @@ mod tests {
 
     #[test]
     fn an_unmatched_filter_differs_from_a_host_without_connections() {
-        assert_eq!(nothing(1, 2, "x"), None);
-        assert_eq!(nothing(0, 0, "x").unwrap(), "no connections");
+        assert_eq!(empty_message(1, 2, "x"), None);
+        assert_eq!(empty_message(0, 0, "x").unwrap(), "no connections");
         let words = "the filter \"x\" matches none of 109 connections";
-        assert_eq!(nothing(0, 109, "x").unwrap(), words);
+        assert_eq!(empty_message(0, 109, "x").unwrap(), words);
     }
 
     #[test]

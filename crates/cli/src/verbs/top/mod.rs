@@ -148,17 +148,17 @@ pub fn run(arguments: TopArguments) -> Ending {
 fn record_only(mut host: Readings, interval: Duration) -> Ending {
     let mut interruption = Interruption::hold()?;
     let mut table = ConnectionList::default();
-    host.recording().inspect(|recording| recording.tell_begin());
+    host.recording().inspect(|recording| recording.announce_start());
     loop {
-        let due = clock::now() + interval;
+        let next_due = clock::now() + interval;
         host.all(&mut table)?;
         // Also asked if the readings took longer than the interval.
         loop {
-            if let Some(code) = interruption.wait_until(due)? {
-                host.recording().inspect(|recording| recording.tell_end());
+            if let Some(code) = interruption.wait_until(next_due)? {
+                host.recording().inspect(|recording| recording.announce_end());
                 return Ok(ExitCode::from(code));
             }
-            if clock::now() >= due {
+            if clock::now() >= next_due {
                 break;
             }
         }
@@ -178,12 +178,12 @@ fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
         // A rate needs two readings.
         let begun = clock::now();
         for n in 1..=readings {
-            let due = begun + arguments.interval * n / readings;
-            while host.due() < due {
-                clock::sleep_until(host.due());
+            let next_due = begun + arguments.interval * n / readings;
+            while host.next_due() < next_due {
+                clock::sleep_until(host.next_due());
                 host.busiest(&mut table);
             }
-            clock::sleep_until(due);
+            clock::sleep_until(next_due);
             host.all(&mut table)?;
         }
         let mut rows = order::select(&table, arguments.sort, &arguments.filter);
@@ -192,7 +192,7 @@ fn print(mut host: Readings, arguments: &TopArguments) -> Ending {
         let text = match arguments.json {
             true => serde_json::to_string(&json::document(&rows, all))?,
             false => {
-                let none = columns::nothing(all, table.rows().count(), &arguments.filter);
+                let none = columns::empty_message(all, table.rows().count(), &arguments.filter);
                 columns::text(&rows, all, width, arguments, none)
             }
         };

@@ -17,7 +17,7 @@ type Resolver = (Sender<IpAddr>, Receiver<(IpAddr, Option<String>)>);
 
 impl HostNames {
     /// Takes the resolver's answers, and requests the names of new `peers`.
-    pub fn ask(&mut self, peers: impl Iterator<Item = IpAddr>) {
+    pub fn request_names(&mut self, peers: impl Iterator<Item = IpAddr>) {
         let (questions, answers) = self.resolver.get_or_insert_with(resolver);
         self.known.extend(answers.try_iter());
         for peer in peers {
@@ -35,10 +35,10 @@ impl HostNames {
 }
 
 fn resolver() -> Resolver {
-    let (questions, asked) = channel::<IpAddr>();
+    let (questions, question_receiver) = channel::<IpAddr>();
     let (answer, answers) = channel();
     thread::spawn(move || {
-        for address in asked {
+        for address in question_receiver {
             let name = dns_lookup::lookup_addr(&address).ok();
             // For a peer without a name, the resolver returns the address. The name is untrusted: the
             // owner of the address chooses it.

@@ -89,10 +89,10 @@ fn matches(row: &ConnectionRow, filter: &str) -> bool {
         return true;
     }
     let c = &row.connection;
-    let who = row.owner.as_ref().map(|o| format!("{} {}", o.pid, o.name)).unwrap_or_default();
+    let owner_key = row.owner.as_ref().map(|o| format!("{} {}", o.pid, o.name)).unwrap_or_default();
     // The limit as named in JSON and in the table.
     let period = row.period();
     let limit = format!("{} {}", limited_by(&period), limited_by_briefly(&period));
-    let text = format!("{who} {} {} {:?} {limit}", c.local, c.remote, c.state);
+    let text = format!("{owner_key} {} {} {:?} {limit}", c.local, c.remote, c.state);
     text.to_lowercase().contains(filter)
 }

@@ -18,12 +18,12 @@ pub struct Readings {
     recording: Option<Recording>,
     /// The busiest receivers in the last reading.
     busiest: Vec<DiagConnection>,
-    due: Time,
+    next_due: Time,
 }
 
 impl Readings {
     pub fn new(host: NamespaceConnections, recording: Option<Recording>) -> Readings {
-        Readings { host, recording, busiest: Vec::new(), due: Time::ZERO }
+        Readings { host, recording, busiest: Vec::new(), next_due: Time::ZERO }
     }
 
     pub fn recording(&self) -> Option<&Recording> {
@@ -45,13 +45,13 @@ impl Readings {
         let written = self.recording.as_mut().map(|recording| recording.write(now, &connections));
         table.handle(now, connections);
         self.busiest = table.busiest_receivers(SAMPLED);
-        self.due = now + SAMPLE_INTERVAL;
+        self.next_due = now + SAMPLE_INTERVAL;
         written.unwrap_or(Ok(()))
     }
 
     /// The time of the next sample of the busiest receivers.
-    pub fn due(&self) -> Time {
-        self.due
+    pub fn next_due(&self) -> Time {
+        self.next_due
     }
 
     /// Samples the busiest receivers for `table`. A connection that has ended, or cannot be read, waits for the next reading.
@@ -66,6 +66,6 @@ impl Readings {
 
     /// Skips this sample of the busiest receivers.
     pub fn leave_out_busiest(&mut self) {
-        self.due = clock::now() + SAMPLE_INTERVAL;
+        self.next_due = clock::now() + SAMPLE_INTERVAL;
     }
 }

@@ -21,7 +21,7 @@ impl Recording {
     /// Creates the file `path`, or opens the pipe or device of that name. An existing file is not
     /// overwritten.
     pub fn create(path: &Path) -> Result<Recording, String> {
-        let is_new = fs::metadata(path).map_or(true, |there| there.is_file());
+        let is_new = fs::metadata(path).map_or(true, |status| status.is_file());
         let opened = OpenOptions::new().write(true).create_new(is_new).open(path);
         let file = opened.map_err(|error| {
             let step = match error.kind() {
@@ -40,11 +40,11 @@ impl Recording {
             .map_err(|error| format!("--record {}: {}", self.path.shown(), system(&error)))
     }
 
-    pub fn tell_begin(&self) {
+    pub fn announce_start(&self) {
         note!("recording to {}; Ctrl-C ends", self.path.shown());
     }
 
-    pub fn tell_end(&self) {
+    pub fn announce_end(&self) {
         let (readings, file) = (counted(self.readings, "reading", "readings"), self.path.shown());
         note!("{readings} in {file}; read them with: sweetspot diagnose --tcpinfo {file}");
     }

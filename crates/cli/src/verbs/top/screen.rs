@@ -70,7 +70,7 @@ impl Screen {
         self.trouble = host.all(&mut self.table).err();
         self.tuned.iter_mut().for_each(TunedHere::count_reading);
         if let Some(names) = &mut self.names {
-            names.ask(self.table.rows().map(|row| row.connection.remote.ip()));
+            names.request_names(self.table.rows().map(|row| row.connection.remote.ip()));
         }
     }
 
@@ -83,7 +83,7 @@ impl Screen {
     }
 
     /// Handles a key; true if it ends the program.
-    pub fn obey(&mut self, key: KeyEvent) -> bool {
+    pub fn handle_key(&mut self, key: KeyEvent) -> bool {
         let with_others = key.modifiers.intersects(!KeyModifiers::SHIFT);
         if let KeyCode::Char(letter) = key.code
             && with_others
@@ -147,7 +147,7 @@ impl Screen {
             Some(_) => None,
             None => {
                 let mut names = HostNames::default();
-                names.ask(self.table.rows().map(|row| row.connection.remote.ip()));
+                names.request_names(self.table.rows().map(|row| row.connection.remote.ip()));
                 Some(names)
             }
         };
@@ -227,19 +227,22 @@ mod tests {
             let mut screen = screen();
             let before = state(&screen);
             for modifiers in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
-                assert!(!screen.obey(KeyEvent::new(KeyCode::Char(letter), modifiers)), "{letter}");
+                assert!(
+                    !screen.handle_key(KeyEvent::new(KeyCode::Char(letter), modifiers)),
+                    "{letter}"
+                );
                 assert_eq!(state(&screen), before, "{letter}");
             }
             // Without a modifier, the key has an effect.
-            let ends = screen.obey(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
+            let ends = screen.handle_key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::NONE));
             assert!(ends || state(&screen) != before, "{letter}");
         }
-        assert!(screen().obey(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+        assert!(screen().handle_key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)));
     }
 
     fn press(screen: &mut Screen, keys: &[KeyCode]) {
         for key in keys {
-            assert!(!screen.obey(KeyEvent::new(*key, KeyModifiers::NONE)));
+            assert!(!screen.handle_key(KeyEvent::new(*key, KeyModifiers::NONE)));
         }
     }
 
@@ -273,8 +276,8 @@ mod tests {
     #[test]
     fn the_filter_ignores_letters_with_ctrl() {
         let mut screen = Screen { typing: true, ..screen() };
-        screen.obey(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
-        screen.obey(KeyEvent::new(KeyCode::Char('U'), KeyModifiers::SHIFT));
+        screen.handle_key(KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL));
+        screen.handle_key(KeyEvent::new(KeyCode::Char('U'), KeyModifiers::SHIFT));
         assert_eq!(screen.filter, "U");
     }
 }

@@ -50,25 +50,25 @@ fn show(
     arguments: &TopArguments,
     waker: &mut Waker,
 ) -> io::Result<Option<Signal>> {
-    let (mut due, mut is_drawn) = (Time::ZERO, false);
+    let (mut next_due, mut is_drawn) = (Time::ZERO, false);
     loop {
-        if clock::now() >= due {
-            due = clock::now() + arguments.interval;
+        if clock::now() >= next_due {
+            next_due = clock::now() + arguments.interval;
             screen.read(host);
             is_drawn = false;
-        } else if clock::now() >= host.due() {
+        } else if clock::now() >= host.next_due() {
             // The sample is shown with the next reading.
             screen.sample(host);
         }
         if !std::mem::replace(&mut is_drawn, true) {
             terminal.draw(|frame| view::draw(frame, screen))?;
         }
-        let reason = waker.wait(due.min(host.due()))?;
+        let reason = waker.wait(next_due.min(host.next_due()))?;
         is_drawn = matches!(reason, WakeReason::Due);
         match reason {
             WakeReason::Due => {}
             WakeReason::Terminal(Event::Key(key)) if key.kind == KeyEventKind::Press => {
-                if screen.obey(key) {
+                if screen.handle_key(key) {
                     return Ok(None);
                 }
             }
@@ -98,8 +98,8 @@ struct Waker {
 }
 
 impl Waker {
-    /// Waits for an event, until `due` at the latest.
-    fn wait(&mut self, due: Time) -> io::Result<WakeReason> {
+    /// Waits for an event, until `next_due` at the latest.
+    fn wait(&mut self, next_due: Time) -> io::Result<WakeReason> {
         loop {
             // Crossterm must not read a terminal that is gone: at the end of the input it would retry forever.
             if is_hung_up(&self.keyboard) {
@@ -109,10 +109,10 @@ impl Waker {
             if event::poll(std::time::Duration::ZERO)? {
                 return event::read().map(WakeReason::Terminal);
             }
-            if clock::now() >= due {
+            if clock::now() >= next_due {
                 return Ok(WakeReason::Due);
             }
-            let until = due.min(clock::now() + RESIZE_INTERVAL);
+            let until = next_due.min(clock::now() + RESIZE_INTERVAL);
             let event = self.supervisor.next_event_or(self.keyboard.as_fd(), until)?;
             if let Some(ProcessEvent::Signal(signal) | ProcessEvent::TerminalSignal(signal)) = event
             {

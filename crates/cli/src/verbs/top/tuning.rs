@@ -113,7 +113,7 @@ impl TunedHere {
     }
 
     /// The tuner's last action, the rate and RTT before and since, and whether it limits the connection now.
-    pub fn told(&mut self, row: &ConnectionRow) -> (Vec<String>, bool) {
+    pub fn summary(&mut self, row: &ConnectionRow) -> (Vec<String>, bool) {
         let (running, last) = (self.is_on(), self.last_event());
         let holds = running && last.as_ref().is_some_and(|event| event.limit.is_some());
         let trouble = self.read("trouble");

@@ -10,8 +10,8 @@ use sweetspot_diagnose::{Class, Flow, counted};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
-    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, are_parallel, fitting, ms,
-    nothing, size,
+    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, are_parallel, empty_message,
+    fitting, ms, size,
 };
 use super::order::select;
 use super::screen::Screen;
@@ -41,7 +41,7 @@ pub fn draw(frame: &mut Frame<'_>, screen: &mut Screen) {
         Some(row) => {
             let tuned = screen.tuned.iter_mut().find(|tuned| tuned.cookie == row.connection.cookie);
             let flow = screen.table.diagnosis(row, screen.is_own_namespace);
-            draw_row(frame, body, (row, flow), tuned.map(|tuned| tuned.told(row)));
+            draw_row(frame, body, (row, flow), tuned.map(|tuned| tuned.summary(row)));
         }
         None if screen.open.is_some() => {
             frame.render_widget(Paragraph::new("This connection has ended. Esc goes back."), body);
@@ -205,7 +205,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     let limit = Constraint::Min(LIMIT_WIDTH);
     let widths = columns.iter().map(|c| Constraint::Length(c.width)).chain([limit]);
     frame.render_widget(Grid::new(lines, widths).header(head), area);
-    if let Some(words) = nothing(rows.len(), screen.table.rows().count(), &screen.filter) {
+    if let Some(words) = empty_message(rows.len(), screen.table.rows().count(), &screen.filter) {
         let [_, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
         frame.render_widget(Paragraph::new(words).wrap(Wrap { trim: false }), below);
     }
@@ -405,8 +405,8 @@ mod tests {
         for width in [40, 60, 80, 120] {
             let trouble = Some(why.to_owned());
             let lines = drawn(&mut Screen { trouble, ..screen() }, width);
-            let taken = why.len().div_ceil(usize::from(width));
-            let foot = lines[lines.len() - taken..].join(" ");
+            let used = why.len().div_ceil(usize::from(width));
+            let foot = lines[lines.len() - used..].join(" ");
             assert_eq!(foot, why, "{width}");
         }
     }

@@ -40,8 +40,8 @@ impl TransferReporter {
         match result {
             Ok(outcome) => {
                 let printed = self.outcome(&outcome);
-                let unsaid = !printed && outcome.failures.is_empty();
-                Ok(if unsaid { ExitCode::FAILURE } else { ending(&outcome) })
+                let unreported = !printed && outcome.failures.is_empty();
+                Ok(if unreported { ExitCode::FAILURE } else { ending(&outcome) })
             }
             Err(error) => {
                 self.failure(error.as_ref());
@@ -55,7 +55,7 @@ impl TransferReporter {
 
     /// The text of `error`, with the option that fixes it.
     pub fn hinted(&self, error: &TransferError) -> String {
-        option_hints::of(error, self.screen.asker)
+        option_hints::of(error, self.screen.hint_verb)
     }
 
     /// Returns `error` as a usage error if an argument is at fault.
@@ -86,10 +86,10 @@ impl TransferReporter {
 
     /// The error as JSON, with the individual reasons if everything failed.
     fn error_object(&self, error: &(dyn Error + 'static)) -> serde_json::Value {
-        let asker = self.screen.asker;
-        let mut object = serde_json::json!({ "error": option_hints::of(error, asker) });
+        let hint_verb = self.screen.hint_verb;
+        let mut object = serde_json::json!({ "error": option_hints::of(error, hint_verb) });
         if let Some(TransferError::NothingMoved { failures, count, .. }) = error.downcast_ref() {
-            let lines = failures.iter().map(|line| with_options(line, asker).into_owned());
+            let lines = failures.iter().map(|line| with_options(line, hint_verb).into_owned());
             object["failures"] = lines.collect();
             object["failed"] = (*count).into();
         }

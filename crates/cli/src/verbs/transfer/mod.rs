@@ -25,7 +25,7 @@ use sweetspot_transfer::{Contact, TransferObserver};
 use sweetspot_units::{Duration, Rate, Time};
 
 use super::Fallible;
-use crate::option_hints::{Asker, with_options};
+use crate::option_hints::{HintVerb, with_options};
 use crate::own_files::existing_identity;
 pub(crate) use help::{members_help, members_pointer, progress_help, ticket_help};
 use sweetspot_program::print::{Shown, system, try_out};
@@ -53,7 +53,7 @@ impl PathArguments {
     pub fn resolve(
         &self,
         sizing: Option<Sizing>,
-        asker: Asker,
+        hint_verb: HintVerb,
     ) -> Result<Option<KnownPath>, UsageError> {
         let wrong = |words| Err(UsageError::new(words));
         let path = match (self.path_rate, self.path_rtt) {
@@ -69,7 +69,7 @@ impl PathArguments {
         let is_used = match sizing {
             Some(sizing) => matches!(sizing, Sizing::Bdp | Sizing::BdpBy(_)),
             // A sender may ask a receiver for it.
-            None => matches!(asker, Asker::Serve | Asker::Service),
+            None => matches!(hint_verb, HintVerb::Serve | HintVerb::Service),
         };
         if path.is_some() && !is_used {
             return wrong(
@@ -83,7 +83,7 @@ impl PathArguments {
         };
         match missing {
             None => Ok(path),
-            Some(error) => Err(UsageError::new(with_options(&error.to_string(), asker))),
+            Some(error) => Err(UsageError::new(with_options(&error.to_string(), hint_verb))),
         }
     }
 }
@@ -263,7 +263,7 @@ fn read_small(file: &Path, option: &str) -> Result<String, String> {
 }
 
 fn read_bytes(file: &Path, option: &str) -> Result<Vec<u8>, String> {
-    text_file::whole(file).map_err(|error| {
+    text_file::read_any_size(file).map_err(|error| {
         let (file, why) = (file.shown(), system(&error));
         format!("{option} {file}: {why}; check the path and its permissions")
     })
@@ -288,7 +288,7 @@ pub struct TransferReporter {
 
 impl OutputArguments {
     /// Creates a reporter as these arguments request.
-    pub fn reporter(&self, asker: Asker) -> Result<TransferReporter, String> {
+    pub fn reporter(&self, hint_verb: HintVerb) -> Result<TransferReporter, String> {
         let &OutputArguments { json, quiet, ref series, verbose } = self;
         let open = |path: &PathBuf| {
             let file = File::create(path).map_err(|e| {
@@ -305,7 +305,7 @@ impl OutputArguments {
         }
         let series = series.as_ref().map(open).transpose()?;
         let bars = (std::io::stderr().is_terminal() && !quiet).then(MultiProgress::new);
-        let screen = ProgressScreen { bars, asker };
+        let screen = ProgressScreen { bars, hint_verb };
         Ok(TransferReporter {
             leaves_existing: false,
             rate_limit: None,
@@ -381,10 +381,10 @@ impl TransferReporter {
     }
 
     /// On Ctrl-C, prints the consequence for the transfer.
-    pub fn tell_when_interrupted(&self) {
+    pub fn print_when_interrupted(&self) {
         if !self.quiet {
             let begin = if self.screen.bars.is_some() { "\n" } else { "" };
-            signals::tell_when_interrupted(format!(
+            signals::print_when_interrupted(format!(
                 "{begin}sweetspot: interrupted; received data is kept, and the same command transfers the rest\n"
             ));
         }
@@ -416,7 +416,7 @@ impl TransferReporter {
         if self.json {
             self.print(line);
         } else {
-            self.screen.beside(|| out!("{line}"));
+            self.screen.without_progress_bar(|| out!("{line}"));
         }
     }
 
@@ -425,7 +425,7 @@ impl TransferReporter {
         let failures = outcome
             .failures
             .iter()
-            .map(|line| with_options(line, self.screen.asker).into_owned())
+            .map(|line| with_options(line, self.screen.hint_verb).into_owned())
             .collect();
         let outcome = &TransferSummary { failures, ..outcome.clone() };
         let printed = !self.json || self.json(outcome);
@@ -460,7 +460,7 @@ impl TransferReporter {
             Ok(text) => try_out(format_args!("{text}")),
             Err(error) => Err(error.to_string()),
         };
-        let printed = self.screen.beside(print);
+        let printed = self.screen.without_progress_bar(print);
         if let Err(error) = &printed {
             self.print(error);
         }
@@ -473,18 +473,18 @@ impl TransferReporter {
 struct ProgressScreen {
     bars: Option<MultiProgress>,
     /// The verb that prints hints.
-    asker: Asker,
+    hint_verb: HintVerb,
 }
 
 impl ProgressScreen {
     /// Prints a line above the bars.
     fn print(&self, line: &str) {
-        let line = with_options(line, self.asker);
-        self.beside(|| err!("sweetspot: {line}"));
+        let line = with_options(line, self.hint_verb);
+        self.without_progress_bar(|| err!("sweetspot: {line}"));
     }
 
     /// Calls `write` while no progress bar is drawn.
-    fn beside<R>(&self, write: impl FnOnce() -> R) -> R {
+    fn without_progress_bar<R>(&self, write: impl FnOnce() -> R) -> R {
         match &self.bars {
             Some(bars) => bars.suspend(write),
             None => write(),

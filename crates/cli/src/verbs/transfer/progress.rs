@@ -128,7 +128,7 @@ impl TransferProgress {
             Shown::Bar(bar) => {
                 let name = bar.prefix().chars().count();
                 let columns = (self.columns)().map_or(UNKNOWN_COLUMNS, usize::from);
-                let room = |others: usize| columns.saturating_sub(name + others);
+                let room = |reserved: usize| columns.saturating_sub(name + reserved);
                 if size.is_some() {
                     bar.set_style(style(BAR));
                     bar.set_position(row.bytes);

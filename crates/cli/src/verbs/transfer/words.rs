@@ -65,8 +65,8 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
             };
     }
     let mut parts = Vec::new();
-    let others = files.updated + files.deleted + files.unchanged + files.failed > 0;
-    if outcome.hash.is_none() && (files.written > 0 || !others) {
+    let has_other_files = files.updated + files.deleted + files.unchanged + files.failed > 0;
+    if outcome.hash.is_none() && (files.written > 0 || !has_other_files) {
         parts.push(counted(files.written, "file"));
     }
     if files.updated > 0 {
@@ -152,7 +152,7 @@ pub(super) mod tests {
     use super::*;
 
     /// The outcome in words for a directory `d`, after one second and without content.
-    fn said(written: u64, unchanged: u64, updated: u64, failed: u64, deleted: u64) -> String {
+    fn summary_of(written: u64, unchanged: u64, updated: u64, failed: u64, deleted: u64) -> String {
         let files = FileCounts { written, unchanged, updated, failed, deleted };
         in_words(&outcome(files), false, None)
     }
@@ -187,12 +187,15 @@ pub(super) mod tests {
 
     #[test]
     fn the_receiver_is_up_to_date_only_if_nothing_failed_or_changed() {
-        assert_eq!(said(0, 3, 0, 0, 0), "d: nothing to send; the receiver is up to date");
-        assert_eq!(said(0, 3, 0, 2, 0), "d: 3 unchanged, 2 failed");
-        assert_eq!(said(0, 3, 1, 0, 0), "d: attributes of 1 entry updated, 3 unchanged");
-        assert_eq!(said(0, 0, 2, 0, 0), "d: attributes of 2 entries updated");
-        assert_eq!(said(0, 3, 0, 0, 1), "d: 1 deleted, 3 unchanged");
-        assert!(said(1, 3, 0, 1, 0).starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s"));
+        assert_eq!(summary_of(0, 3, 0, 0, 0), "d: nothing to send; the receiver is up to date");
+        assert_eq!(summary_of(0, 3, 0, 2, 0), "d: 3 unchanged, 2 failed");
+        assert_eq!(summary_of(0, 3, 1, 0, 0), "d: attributes of 1 entry updated, 3 unchanged");
+        assert_eq!(summary_of(0, 0, 2, 0, 0), "d: attributes of 2 entries updated");
+        assert_eq!(summary_of(0, 3, 0, 0, 1), "d: 1 deleted, 3 unchanged");
+        assert!(
+            summary_of(1, 3, 0, 1, 0)
+                .starts_with("d: 1 file, 3 unchanged, 1 failed, 0 B in 1.00 s")
+        );
     }
 
     /// A directory with two files and a link, which a real run counts as three files.

@@ -94,7 +94,7 @@ fn guarded(
         owner: format!("process {}{name}", arguments.pid),
         is_inside: inside.is_some(),
         is_host: false,
-        is_asked_for: true,
+        is_explicit: true,
     })?;
     let options = arguments.common.options()?;
     let peers = arguments.peer.as_ref().map_or(Vec::new(), |ends| ends.addresses().to_vec());

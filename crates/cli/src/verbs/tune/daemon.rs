@@ -11,7 +11,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
-use super::inside::{Inside, report_unfollowed};
+use super::inside::{Inside, report_untracked};
 use super::journal::Watched;
 use super::options::{Common, Via, via_help};
 use super::steer::{Until, steer_with};
@@ -128,7 +128,7 @@ fn rules(policy: &Policy) -> String {
 }
 
 /// Reports the rules that never match, and the congestion controls that connections will not have, and why.
-fn say_what_has_no_effect(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
+fn warn_about_ineffective_rules(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) {
     let file = arguments.policy.shown();
     policy.shadowed().iter().for_each(|rule| err!("sweetspot: {file}: {rule}"));
     let sends = arguments.common.sends();
@@ -248,13 +248,13 @@ fn guarded(
     let mut file = PolicyFile::new(&arguments.policy, policy.clone());
     let place = arguments.cgroup.iter().map(|name| format!(" in {name}")).collect::<String>();
     let (owner, is_inside) = (format!("any process{place}"), inside.is_some());
-    let watched = Watched { owner, is_inside, is_host: true, is_asked_for: true };
+    let watched = Watched { owner, is_inside, is_host: true, is_explicit: true };
     let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
     // The metrics are served from here on.
     if !arguments.common.is_quiet() {
         err!("sweetspot: {}", beginning(arguments, &policy, is_inside));
     }
-    say_what_has_no_effect(arguments, &policy, is_inside);
+    warn_about_ineffective_rules(arguments, &policy, is_inside);
     let until = Until::Signal;
     let code = match inside {
         Some(inside) => {
@@ -262,11 +262,11 @@ fn guarded(
             let mut tuner = Tuner::new(scope, options, leases);
             let mut revise = |tuner: &mut Tuner<KernelScope>| {
                 let Some(policy) = file.reread() else { return };
-                say_what_has_no_effect(arguments, &policy, true);
-                tuner.begin_anew(CHANGED, |scope, options| {
+                warn_about_ineffective_rules(arguments, &policy, true);
+                tuner.restart(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.rehearse(options.dry_run);
-                    report_unfollowed(&scope.choose(Chosen::ByPolicy(policy)));
+                    report_untracked(&scope.choose(Chosen::ByPolicy(policy)));
                 });
             };
             steer_with(&mut tuner, &mut supervisor, &mut journal, &until, &mut revise)
@@ -276,8 +276,8 @@ fn guarded(
                 Tuner::new(HostScope::new(policy, arguments.common.sends())?, options, leases);
             let mut revise = |tuner: &mut Tuner<HostScope>| {
                 let Some(policy) = file.reread() else { return };
-                say_what_has_no_effect(arguments, &policy, false);
-                tuner.begin_anew(CHANGED, |scope, options| {
+                warn_about_ineffective_rules(arguments, &policy, false);
+                tuner.restart(CHANGED, |scope, options| {
                     follow(options, &policy);
                     scope.set_policy(policy);
                 });

@@ -32,7 +32,7 @@ pub struct TuneDoctorArguments {
 
 pub fn run(arguments: TuneDoctorArguments) -> Ending {
     let findings = probe::examine();
-    let complete = findings.iter().all(|finding| finding.there);
+    let complete = findings.iter().all(|finding| finding.is_present);
     match arguments.json {
         true => out!("{}", json(&findings, complete)),
         false => print(&findings, complete),
@@ -49,14 +49,14 @@ fn untested(findings: &[Finding]) -> impl Iterator<Item = &'static str> {
 }
 
 fn print(findings: &[Finding], complete: bool) {
-    for Finding { name, there, says, next } in findings {
-        out!("{:<8}{name:<14}{says}", if *there { "ok" } else { "missing" });
+    for Finding { name, is_present, says, next } in findings {
+        out!("{:<8}{name:<14}{says}", if *is_present { "ok" } else { "missing" });
         next.iter().for_each(|next| out!("{:22}{next}", ""));
     }
     for name in untested(findings) {
         out!("{:<8}{name:<14}{NOT_TESTED}", "-");
     }
-    let lacks_root = findings.iter().any(|finding| finding.name == "rights" && !finding.there);
+    let lacks_root = findings.iter().any(|finding| finding.name == "rights" && !finding.is_present);
     out!(
         "{}",
         match (complete, lacks_root) {
@@ -68,8 +68,8 @@ fn print(findings: &[Finding], complete: bool) {
 }
 
 fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
-    let tested = findings.iter().map(|Finding { name, there, says, next }| {
-        serde_json::json!({ "name": name, "there": there, "says": says, "next": next })
+    let tested = findings.iter().map(|Finding { name, is_present, says, next }| {
+        serde_json::json!({ "name": name, "there": is_present, "says": says, "next": next })
     });
     let untested = untested(findings).map(
         |name| serde_json::json!({ "name": name, "there": null, "says": NOT_TESTED, "next": null }),
@@ -86,7 +86,8 @@ mod tests {
     /// Each kind of finding: met, missing and not tested.
     #[test]
     fn every_finding_has_the_same_members_and_a_next_step_if_unmet() {
-        let finding = |name, there, next| Finding { name, there, says: "x".to_owned(), next };
+        let finding =
+            |name, is_present, next| Finding { name, is_present, says: "x".to_owned(), next };
         let next = Some("use --via pidfd");
         let json = json(&[finding("kernel", true, None), finding("BTF", false, next)], false);
         let findings = json["findings"].as_array().unwrap();

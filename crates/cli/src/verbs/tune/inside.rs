@@ -19,7 +19,7 @@ fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
     let name = format!("{OWN_CGROUP}{}", std::process::id());
     let mut names = iter::once(name.clone()).chain((1..).map(|n| format!("{name}-{n}")));
     let created = names.find_map(|name| match here.create(&name) {
-        Err(error) if error.is_taken() => None,
+        Err(error) if error.already_exists() => None,
         created => Some(created),
     });
     created.expect("an endless list of names")
@@ -102,14 +102,14 @@ impl Inside {
         let scope = KernelScope::new(cgroup, programs, connections, chosen);
         // A cgroup created for the command has no earlier connections.
         if !is_own {
-            report_unfollowed(&scope.find_present());
+            report_untracked(&scope.find_present());
         }
         scope
     }
 }
 
 /// Reports that existing connections are not tuned, given the result of the search for them.
-pub fn report_unfollowed(found: &Result<bool, KernelError>) {
+pub fn report_untracked(found: &Result<bool, KernelError>) {
     let reason = match found {
         Ok(true) => return,
         Ok(false) => "BPF follows them since Linux 6.12".to_owned(),

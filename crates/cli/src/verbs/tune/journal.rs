@@ -24,7 +24,7 @@ pub struct Watched {
     pub is_host: bool,
     /// Whether the user asked for a tuner. If not, it wraps another program, and with nothing to report it is silent in
     /// scripts.
-    pub is_asked_for: bool,
+    pub is_explicit: bool,
 }
 
 /// The tuner's log: lines for users, the file of events, and the metrics.
@@ -40,7 +40,7 @@ pub struct EventLog {
     /// Whether an adjustment has been left out of the lines for users.
     hides_changes: bool,
     summary: TuneSummary,
-    begun: Time,
+    started: Time,
 }
 
 impl EventLog {
@@ -51,7 +51,7 @@ impl EventLog {
         watched: Watched,
     ) -> EventLog {
         let (dry_run, hides_changes) = (false, false);
-        let (summary, begun) = (TuneSummary::default(), clock::wall());
+        let (summary, started) = (TuneSummary::default(), clock::wall());
         EventLog {
             file,
             exporter,
@@ -62,13 +62,13 @@ impl EventLog {
             dry_run,
             hides_changes,
             summary,
-            begun,
+            started,
         }
     }
 
     /// Whether a user reads lines that report no action.
     fn has_reader(&self) -> bool {
-        self.watched.is_asked_for || self.verbose || self.dry_run || std::io::stderr().is_terminal()
+        self.watched.is_explicit || self.verbose || self.dry_run || std::io::stderr().is_terminal()
     }
 
     /// Names the watched process and the mechanism; `end` says how tuning ends.
@@ -101,7 +101,7 @@ impl EventLog {
         let tuned = self.summary.connections();
         let mut reasons = unlimited.lines();
         if tuned == 0 && reasons.is_empty() {
-            reasons.push(self.nothing());
+            reasons.push(self.no_connections_note());
         }
         if !self.quiet {
             let shown = match self.has_reader() {
@@ -124,11 +124,11 @@ impl EventLog {
             let connections = counted(count as u64, "connection", "connections");
             return vec![format!("{connections} would be tuned; none was changed")];
         }
-        self.summary.lines(self.begun.as_secs_f64(), now)
+        self.summary.lines(self.started.as_secs_f64(), now)
     }
 
     /// Says that no connection was seen. Only a process watched via pidfd would show idle connections, too.
-    fn nothing(&self) -> String {
+    fn no_connections_note(&self) -> String {
         let Watched { owner, is_inside, is_host, .. } = &self.watched;
         if !is_inside && !is_host {
             return format!("no TCP connection of {owner} was seen");
@@ -194,27 +194,30 @@ mod tests {
 
     #[test]
     fn a_tuner_that_saw_nothing_names_the_traffic_it_looked_for() {
-        let nothing = |owner: &str, is_inside, is_host, sends| {
+        let no_connections_note = |owner: &str, is_inside, is_host, sends| {
             let owner = owner.to_owned();
-            let watched = Watched { owner, is_inside, is_host, is_asked_for: true };
-            EventLog::new(None, None, [false, false, sends], watched).nothing()
+            let watched = Watched { owner, is_inside, is_host, is_explicit: true };
+            EventLog::new(None, None, [false, false, sends], watched).no_connections_note()
         };
         let process = "process 4711 (curl)";
         for (words, expected) in [
             (
-                nothing(process, false, false, false),
+                no_connections_note(process, false, false, false),
                 "no TCP connection of process 4711 (curl) was seen",
             ),
             (
-                nothing(process, true, false, false),
+                no_connections_note(process, true, false, false),
                 "no transfer of process 4711 (curl) moved 60 kB within 2 s",
             ),
             // A daemon does not report uploads that it does not tune.
             (
-                nothing("any process", true, true, false),
+                no_connections_note("any process", true, true, false),
                 "no download of any process moved 60 kB within 2 s; uploads need --send",
             ),
-            (nothing("any process", false, true, true), "no bulk transfer of any process was seen"),
+            (
+                no_connections_note("any process", false, true, true),
+                "no bulk transfer of any process was seen",
+            ),
         ] {
             assert_eq!(words, expected);
         }

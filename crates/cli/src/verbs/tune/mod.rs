@@ -152,7 +152,7 @@ mod tests {
         let rule = MatchedRule { number: 1, line: 2, goal: None };
         TuneEvent {
             wall_s: 1.0,
-            who: ConnectionOwner {
+            connection_owner: ConnectionOwner {
                 pid: 1,
                 program: "curl".to_owned(),
                 local: "192.0.2.1:50000".parse().unwrap(),

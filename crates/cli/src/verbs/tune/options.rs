@@ -167,7 +167,7 @@ impl Common {
     }
 
     /// Whether the command line names a mechanism.
-    pub fn names_a_way(&self) -> bool {
+    pub fn names_mechanism(&self) -> bool {
         self.via.is_some()
     }
 

@@ -60,7 +60,7 @@ fn begin(arguments: TuneRunArguments) -> Ending {
         Inside::own_cgroup,
     ) {
         // The other tuner's programs see this command, too.
-        Err(KernelError::Busy { program, .. }) if !arguments.common.names_a_way() => {
+        Err(KernelError::Busy { program, .. }) if !arguments.common.names_mechanism() => {
             let other = format!("another tuner is attached here (BPF program {program})");
             err!(
                 "sweetspot: {other} and decides about this command, so this one leaves it alone and its options have no effect; \
@@ -114,7 +114,7 @@ fn guarded(
         owner: name.unwrap_or_default().display().to_string(),
         is_inside: inside.is_some(),
         is_host: false,
-        is_asked_for: false,
+        is_explicit: false,
     })?;
     let options = arguments.common.options()?;
     let command = match start(&arguments.command, inside.as_ref())? {

@@ -147,7 +147,7 @@ impl<'a> Words<'a> {
         Bytes::new(self.count("mss")).min(MAX_SEGMENT)
     }
 
-    fn under_way(&self) -> u32 {
+    fn segments_in_flight(&self) -> u32 {
         self.small("unacked")
             .saturating_add(self.retransmitted(0).unwrap_or(0))
             .saturating_sub(self.small("sacked").saturating_add(self.small("lost")))
@@ -198,7 +198,7 @@ impl<'a> Words<'a> {
             slow_start_threshold: self
                 .text("ssthresh")
                 .map_or(u32::MAX, |_| self.small("ssthresh")),
-            under_way: self.under_way(),
+            segments_in_flight: self.segments_in_flight(),
             outstanding: self.outstanding(),
             not_sent,
             recovering: self.small("lost") > 0,

@@ -183,8 +183,8 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
             return Some(shut_since(ends, only));
         }
         let is_silent = !only.persists
-            && only.backoff >= SILENT
-            && (only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO);
+            && only.backoff >= MIN_UNANSWERED_TIMEOUTS
+            && (only.sample.segments_in_flight > 0 || only.sample.queued > Bytes::ZERO);
         if is_silent && only.since_ack > Duration::ZERO {
             return Some(silent_since(ends, only));
         }
@@ -193,8 +193,8 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
         let life = (has_busy && sends).then(|| life(ends, only.sample)).flatten();
         let idle = idle_since(ends, only);
         // An idle time since then outweighs a shorter time with data in flight.
-        let rests = only.idle_for.is_some_and(|time| time > only.sample.busy);
-        return if rests { idle.or(life) } else { life.or(idle) };
+        let is_idle = only.idle_for.is_some_and(|time| time > only.sample.busy);
+        return if is_idle { idle.or(life) } else { life.or(idle) };
     }
     let (first, before) = (accounts[0].sample, shut_before(&accounts[0]));
     let (mut busy, mut shut, mut timeouts) = (before, before, 0);
@@ -206,7 +206,7 @@ fn recording(collected: Collected, has_time: bool, shows: [bool; 2]) -> Option<R
     for pair in accounts.windows(2) {
         let (last, mut now) = (&pair[0].sample, pair[1].sample);
         let time = now.at.since(last.at);
-        let waits = |sample: &Sample| sample.under_way > 0 || sample.queued > Bytes::ZERO;
+        let waits = |sample: &Sample| sample.segments_in_flight > 0 || sample.queued > Bytes::ZERO;
         // If the kernel does not count busy time, the connection is busy while data is unacknowledged.
         if !has_busy && waits(last) && waits(&now) {
             busy += time;
@@ -254,37 +254,38 @@ fn shut_before(first: &Account) -> Duration {
 
 /// The time since the last acknowledgement of a connection that waits for its peer to open the window.
 fn shut_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
-    let begun = Sample { at: Time::ZERO, ..only.sample };
+    let beginning = Sample { at: Time::ZERO, ..only.sample };
     let ended = Sample {
         at: Time::ZERO + only.since_ack,
-        busy: begun.busy + only.since_ack,
-        window_limited: begun.window_limited + only.since_ack,
+        busy: beginning.busy + only.since_ack,
+        window_limited: beginning.window_limited + only.since_ack,
         ..only.sample
     };
-    Recording::new(ends, vec![begun, ended])
+    Recording::new(ends, vec![beginning, ended])
 }
 
 /// Number of unanswered timeouts from which on the peer counts as silent.
-const SILENT: u64 = 2;
+const MIN_UNANSWERED_TIMEOUTS: u64 = 2;
 
 /// A stalled connection since its last acknowledgement.
 fn silent_since(ends: [SocketAddr; 2], only: &Account) -> Recording {
-    let begun = Sample { at: Time::ZERO, timeouts: 0, ..only.sample };
+    let beginning = Sample { at: Time::ZERO, timeouts: 0, ..only.sample };
     let ended = Sample {
         at: Time::ZERO + only.since_ack,
-        busy: begun.busy + only.since_ack,
+        busy: beginning.busy + only.since_ack,
         timeouts: only.backoff,
         ..only.sample
     };
-    Recording::new(ends, vec![begun, ended])
+    Recording::new(ends, vec![beginning, ended])
 }
 
 /// The time since the last data, if it exceeds the RTO and nothing waits to be sent. Data may wait to be read.
 fn idle_since(ends: [SocketAddr; 2], only: &Account) -> Option<Recording> {
-    let waits = only.sample.under_way > 0 || only.sample.queued > Bytes::ZERO;
+    let waits = only.sample.segments_in_flight > 0 || only.sample.queued > Bytes::ZERO;
     let idle_for = only.idle_for.filter(|_| !waits)?;
-    let [begun, ended] = [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
-    Some(Recording { totals: Some(only.sample), ..Recording::new(ends, vec![begun, ended]) })
+    let [beginning, ended] =
+        [Time::ZERO, Time::ZERO + idle_for].map(|at| Sample { at, ..only.sample });
+    Some(Recording { totals: Some(only.sample), ..Recording::new(ends, vec![beginning, ended]) })
 }
 
 /// The totals of one reading as a recording of the connection's life: the time in which it had data in flight.
@@ -292,7 +293,7 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     // The last rate sample shows nothing of the whole life, but unsent bytes show that the program had more.
     let starved = sample.starved && sample.not_sent < sample.mss;
     let sample = Sample { starved, ..sample };
-    let begun = Sample {
+    let beginning = Sample {
         at: Time::ZERO,
         acked: Bytes::ZERO,
         received: Bytes::ZERO,
@@ -307,7 +308,7 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
         ..sample
     };
     let ended = Sample { at: Time::ZERO + sample.busy, ..sample };
-    let samples = vec![begun, ended];
+    let samples = vec![beginning, ended];
     let recording = Recording { is_one_reading: true, ..Recording::new(ends, samples) };
     (sample.busy > Duration::ZERO).then_some(recording)
 }

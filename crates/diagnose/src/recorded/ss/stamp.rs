@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn every_time_format_parses_to_the_same_moment() {
         // date -u -d @1795794237 "+%F %T": 2026-11-27 15:43:57.
-        let due = Time::from_nanos(1_795_794_237_500_000_000);
+        let expected = Time::from_nanos(1_795_794_237_500_000_000);
         for text in [
             "1795794237.5",
             "2026-11-27T15:43:57.5Z",
@@ -120,7 +120,7 @@ mod tests {
             "Fr 27. Nov 15:43:57.5 UTC 2026",
             "Every 1.0s: ss -ti   host: Fri Nov 27 15:43:57.5 2026",
         ] {
-            assert_eq!(strip(text).0, Some(due), "{text}");
+            assert_eq!(strip(text).0, Some(expected), "{text}");
         }
     }
 

@@ -33,7 +33,7 @@ pub fn run(arguments: LiveArguments) -> Ending {
     let build = build(&program)?;
     let selection = &arguments.selection;
     let store = selection.store(NAME, Some(&build))?;
-    let is_asked_for = |plan: &&RunPlan| plan.via.is_none_or(|via| arguments.via.contains(&via));
+    let is_requested = |plan: &&RunPlan| plan.via.is_none_or(|via| arguments.via.contains(&via));
     if let Some(dir) = &arguments.events {
         fs::create_dir_all(dir)?;
     }
@@ -47,7 +47,7 @@ pub fn run(arguments: LiveArguments) -> Ending {
         run_plan(plan, &tuner, scratch.path())
     };
     let code = isolate(|| {
-        let asked_for = plans.iter().filter(is_asked_for);
+        let asked_for = plans.iter().filter(is_requested);
         selection.run_each(&store, asked_for, |plan| &plan.name, run_plan)
     })?;
     if code != 0 {

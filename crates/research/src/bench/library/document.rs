@@ -23,7 +23,7 @@ const MAX_SLOWER: f64 = 1.02;
 /// Minimum fraction by which a standing queue must shrink.
 const MIN_CUT: f64 = 0.8;
 /// A median queue above this counts as standing, in seconds: a tenth of the path's RTT.
-const STANDING: f64 = 0.004;
+const STANDING_QUEUE_S: f64 = 0.004;
 
 /// A row's medians, unsized and sized.
 struct Row {
@@ -53,7 +53,8 @@ impl Row {
 
     /// The fraction of a standing queue that was removed; `None` without a standing queue.
     fn cut(&self) -> Option<f64> {
-        (self.alone.queue_s > STANDING).then(|| 1.0 - self.sized.queue_s / self.alone.queue_s)
+        (self.alone.queue_s > STANDING_QUEUE_S)
+            .then(|| 1.0 - self.sized.queue_s / self.alone.queue_s)
     }
 }
 

@@ -170,13 +170,13 @@ pub struct FlowPlan {
     /// Both ends offer timestamps.
     pub timestamps: bool,
     /// How the two programs exchange data.
-    pub talk: Talk,
+    pub talk: ExchangePattern,
     /// The middleboxes at the entrance of the path, forward and reverse.
     pub middleboxes: [Middlebox; 2],
     /// The receiving program repeatedly shrinks its buffer to this size, and its kernel takes the window back.
     pub shrinks: Option<Bytes>,
     /// The words that the report on a capture must contain, besides the class.
-    pub said: Option<Said>,
+    pub expected_words: Option<ExpectedWords>,
 }
 
 /// A fault: one end of a connection receives no segments.
@@ -192,7 +192,7 @@ pub struct Fault {
 
 /// How the two programs exchange data.
 #[derive(Debug, Clone, Copy)]
-pub enum Talk {
+pub enum ExchangePattern {
     /// The sender writes, and waits for a response if the plan has one.
     Plain,
     /// The sender keeps at most `window` bytes outstanding until the receiver grants more, with a message after each
@@ -206,7 +206,7 @@ pub enum Talk {
 
 /// Words that the report on a capture must contain, besides the class.
 #[derive(Debug, Clone, Copy)]
-pub struct Said {
+pub struct ExpectedWords {
     /// Part of the verdict or of a remark.
     pub words: &'static str,
     /// Whether the receiver's capture shows them, too.

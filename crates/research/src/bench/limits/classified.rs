@@ -6,7 +6,7 @@ use sweetspot_trace::file::Decoder;
 use sweetspot_trace::flow::Table;
 use sweetspot_trace::packet::Dissector;
 
-use super::cause::{Cause, FlowPlan, Said};
+use super::cause::{Cause, ExpectedWords, FlowPlan};
 use super::run::FinishedFlow;
 
 /// The classification of a flow from each vantage point.
@@ -45,17 +45,20 @@ pub fn classify(plan: &FlowPlan, finished: &FinishedFlow) -> Result<ClassifiedFl
         cause: plan.cause,
         right: plan.right,
         trusted: finished.trusted,
-        capture_at_sender: by_capture(&finished.at_sender, plan.said)?,
+        capture_at_sender: by_capture(&finished.at_sender, plan.expected_words)?,
         capture_at_receiver: by_capture(
             &finished.at_receiver,
-            plan.said.filter(|said| said.at_receiver),
+            plan.expected_words.filter(|expected_words| expected_words.at_receiver),
         )?,
         live_at_sender: by_kernel(&finished.live_at_sender),
         live_at_receiver: by_kernel(&finished.live_at_receiver),
     })
 }
 
-fn by_capture(mut capture: &[u8], said: Option<Said>) -> Result<ClassShares, String> {
+fn by_capture(
+    mut capture: &[u8],
+    expected_words: Option<ExpectedWords>,
+) -> Result<ClassShares, String> {
     let (mut decoder, mut dissector, mut table) =
         (Decoder::default(), Dissector::default(), Table::default());
     while let Some(record) = decoder.next(&mut capture).map_err(|e| e.to_string())? {
@@ -68,7 +71,10 @@ fn by_capture(mut capture: &[u8], said: Option<Said>) -> Result<ClassShares, Str
     let says = |words: &str| {
         flow.verdict.words.contains(words) || flow.remarks.iter().any(|r| r.contains(words))
     };
-    let unsaid = said.map(|said| said.words).filter(|words| !says(words)).map(str::to_owned);
+    let unsaid = expected_words
+        .map(|expected_words| expected_words.words)
+        .filter(|words| !says(words))
+        .map(str::to_owned);
     Ok(ClassShares { class: flow.verdict.class, shares: flow.limits.shares(), unsaid })
 }
 

@@ -18,7 +18,7 @@ struct VantagePoint {
     why: &'static str,
 }
 
-const VIEWS: [VantagePoint; 4] = [
+const VANTAGE_POINTS: [VantagePoint; 4] = [
     VantagePoint {
         name: "Capture at the sender",
         opinion: |j| &j.capture_at_sender,
@@ -66,7 +66,7 @@ const VIEWS: [VantagePoint; 4] = [
 
 /// The document on `flows`, written by `command`, with the hand-written section `notes`.
 pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) -> String {
-    let first = &VIEWS[0];
+    let first = &VANTAGE_POINTS[0];
     let right = flows.iter().filter(|(_, j)| (first.opinion)(j).is_right(j.right)).count();
     let summary = Abstract {
         question: "how often does `sweetspot diagnose` name the true limit of a flow?",
@@ -92,7 +92,7 @@ pub fn markdown(flows: &[(String, ClassifiedFlow)], command: &str, notes: &str) 
         machine::machine(),
         machine::kernel(),
     );
-    for view in &VIEWS {
+    for view in &VANTAGE_POINTS {
         matrix(&mut text, view, flows);
     }
     text

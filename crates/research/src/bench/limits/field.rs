@@ -4,7 +4,7 @@ use sweetspot_emulator::StrippedOption;
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Probability};
 
-use super::cause::{Cause, FlowPlan, Said, Talk};
+use super::cause::{Cause, ExchangePattern, ExpectedWords, FlowPlan};
 
 /// TCP option kinds (RFC 9293 §3.1, RFC 2018, RFC 7323).
 const WINDOW_SCALE: u8 = 3;
@@ -12,11 +12,11 @@ const SACK_PERMITTED: u8 = 4;
 const TIMESTAMPS: u8 = 8;
 
 /// A program's receive buffer before it is shrunk.
-pub const SPACIOUS: Bytes = Bytes::new(400_000);
+pub const LARGE_BUFFER: Bytes = Bytes::new(400_000);
 
 /// The middlebox behaviours, assigned to flows in rotation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Meddling {
+pub enum MiddleboxBehaviour {
     /// Sequence numbers are shifted, but SACK blocks are not.
     ForeignSacks,
     /// ACKs lose their timestamps.
@@ -27,10 +27,10 @@ pub enum Meddling {
     NoScale,
 }
 
-impl Meddling {
+impl MiddleboxBehaviour {
     /// The behaviour for flow number `n`.
-    pub fn of(n: u64) -> Meddling {
-        use Meddling::*;
+    pub fn of(n: u64) -> MiddleboxBehaviour {
+        use MiddleboxBehaviour::*;
         [ForeignSacks, NoTimestampsBack, NoSack, NoScale][n as usize % 4]
     }
 }
@@ -44,7 +44,9 @@ pub fn drawn_from(cause: Cause, n: u64) -> ([f64; 2], [u64; 2]) {
         // A window above TCP holds a few segments.
         Cause::WindowAbove => (emulated, [60_000, 500_000]),
         // The BDP is at least twice the largest unscaled window.
-        Cause::Middlebox if Meddling::of(n) == Meddling::NoScale => (emulated, [140_000, 500_000]),
+        Cause::Middlebox if MiddleboxBehaviour::of(n) == MiddleboxBehaviour::NoScale => {
+            (emulated, [140_000, 500_000])
+        }
         _ => (emulated, [25_000, 500_000]),
     }
 }
@@ -55,77 +57,77 @@ pub fn shape(plan: &mut FlowPlan, cause: Cause, n: u64, random: &mut Random) {
     let third = (random.unit() * 3.0) as usize % 3;
     let rate = plan.path.up.rate;
     let bdp = rate * (plan.path.up.delay * 2);
-    let said = |words, at_receiver| Some(Said { words, at_receiver });
+    let expected_words = |words, at_receiver| Some(ExpectedWords { words, at_receiver });
     match cause {
         Cause::WindowAbove => {
             let window = bdp.scaled(0.5 - 0.3 * strong);
             // Most programs grant more once half of the window is read (nghttp2, OpenSSH), some earlier.
             let grant = window.scaled([0.5, 0.35, 0.25][third]);
-            plan.talk = Talk::Granted { window, grant };
+            plan.talk = ExchangePattern::Granted { window, grant };
             (plan.piece, plan.no_delay) = (Bytes::new(16_384), true);
-            plan.said = said("a window above TCP", true);
+            plan.expected_words = expected_words("a window above TCP", true);
             plan.lasts = Duration::from_secs(4);
         }
         Cause::Nagle => {
-            plan.talk = Talk::TwoWrites { head: Bytes::new([9, 40, 200][third]) };
+            plan.talk = ExchangePattern::TwoWrites { head: Bytes::new([9, 40, 200][third]) };
             plan.piece = Bytes::new(220 + (700.0 * strong) as u64);
             // Smaller than the message, so that the sender's data is the flow.
             plan.answer = Some(Bytes::new([100, 2, 200][third]));
-            plan.said = said("Nagle", true);
+            plan.expected_words = expected_words("Nagle", true);
             plan.lasts = Duration::from_secs(4);
         }
         Cause::BlackHole => {
             plan.path.mtu = Bytes::new(1500);
             let passes = Bytes::new(1000 + (480.0 * strong) as u64);
             plan.middleboxes[0].passes = Some(passes);
-            plan.talk = Talk::SmallFirst {
+            plan.talk = ExchangePattern::SmallFirst {
                 messages: [5, 10, 20][third],
                 size: Bytes::new([120, 500, 900][third]),
                 pause: Duration::from_millis(40),
             };
             plan.no_delay = true;
-            plan.said = said("black hole", false);
+            plan.expected_words = expected_words("black hole", false);
             plan.lasts = Duration::from_secs(6);
         }
         Cause::ShrunkWindow => {
             plan.read_at = Some(rate.scaled(0.3 - 0.2 * strong));
-            plan.receive_buffer = Some(SPACIOUS);
+            plan.receive_buffer = Some(LARGE_BUFFER);
             plan.shrinks = Some(Bytes::new([16_000, 32_000, 64_000][third]));
-            plan.said = said("took back a part of its window", true);
+            plan.expected_words = expected_words("took back a part of its window", true);
             plan.lasts = Duration::from_secs(4);
         }
         Cause::Middlebox => {
             plan.timestamps = true;
-            meddle(plan, Meddling::of(n), strong);
+            meddle(plan, MiddleboxBehaviour::of(n), strong);
         }
         _ => {}
     }
 }
 
-fn meddle(plan: &mut FlowPlan, meddling: Meddling, strong: f64) {
+fn meddle(plan: &mut FlowPlan, meddling: MiddleboxBehaviour, strong: f64) {
     let [up, down] = &mut plan.middleboxes;
     let (words, at_receiver) = match meddling {
-        Meddling::ForeignSacks => {
+        MiddleboxBehaviour::ForeignSacks => {
             let shift = 1_000_000_000 + (2e9 * strong) as u32;
             up.sequence = shift;
             down.acknowledgement = shift.wrapping_neg();
             ("SACK blocks far from all data", false)
         }
-        Meddling::NoTimestampsBack => {
-            down.strips = Some(StrippedOption::OfOthers(TIMESTAMPS));
+        MiddleboxBehaviour::NoTimestampsBack => {
+            down.strips = Some(StrippedOption::FromOthers(TIMESTAMPS));
             ("receiver's segments have none", false)
         }
-        Meddling::NoSack => {
-            up.strips = Some(StrippedOption::OfSyn(SACK_PERMITTED));
+        MiddleboxBehaviour::NoSack => {
+            up.strips = Some(StrippedOption::FromSyn(SACK_PERMITTED));
             ("no selective acknowledgements", true)
         }
-        Meddling::NoScale => {
-            up.strips = Some(StrippedOption::OfSyn(WINDOW_SCALE));
+        MiddleboxBehaviour::NoScale => {
+            up.strips = Some(StrippedOption::FromSyn(WINDOW_SCALE));
             ("no window scaling", true)
         }
     };
-    plan.said = Some(Said { words, at_receiver });
-    if meddling != Meddling::NoScale {
+    plan.expected_words = Some(ExpectedWords { words, at_receiver });
+    if meddling != MiddleboxBehaviour::NoScale {
         plan.path.up.loss = Probability::new(0.01 + 0.02 * strong).unwrap_or_default();
     }
 }

@@ -25,7 +25,7 @@ pub enum Watched {
 
 /// Samples a side's only connection from outside.
 pub struct KernelObserver {
-    over: Arc<AtomicBool>,
+    finished: Arc<AtomicBool>,
     thread: JoinHandle<Result<Vec<Sample>, String>>,
 }
 
@@ -33,11 +33,11 @@ impl KernelObserver {
     /// Starts sampling the given `end` of the connection to `port`.
     pub fn start(side: &Side, end: Watched, port: u16) -> io::Result<KernelObserver> {
         let mut host = NamespaceConnections::of(side.run(Diag::open)??);
-        let over = Arc::new(AtomicBool::new(false));
-        let over_seen = over.clone();
+        let finished = Arc::new(AtomicBool::new(false));
+        let finished_seen = finished.clone();
         let life = move || {
             let mut samples = Vec::new();
-            while !over_seen.load(Ordering::Acquire) {
+            while !finished_seen.load(Ordering::Acquire) {
                 let seen = host.read(Detail::ALL).map_err(|e| e.to_string())?;
                 let now = clock::now();
                 let is_it = |c: &&DiagConnection| match end {
@@ -52,14 +52,14 @@ impl KernelObserver {
             Ok(samples)
         };
         Ok(KernelObserver {
-            over,
+            finished,
             thread: thread::Builder::new().name("observe".into()).spawn(life)?,
         })
     }
 
     /// Stops sampling; returns the kernel's counters in chronological order.
     pub fn finish(self) -> Result<Vec<Sample>, String> {
-        self.over.store(true, Ordering::Release);
+        self.finished.store(true, Ordering::Release);
         self.thread.join().map_err(|_| "the observer panicked".to_owned())?
     }
 }

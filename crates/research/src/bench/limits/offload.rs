@@ -8,7 +8,7 @@ use super::watch::SNAP_BYTES;
 
 /// Where several segments on the wire appear as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PutTogether {
+pub enum MergePoint {
     /// Segmentation offload: the sender's data, before it is split.
     BeforeSending,
     /// Receive offload: the data that arrived before the card's interrupt.
@@ -30,13 +30,13 @@ struct Frame {
     segment: Option<Segment>,
 }
 
-impl PutTogether {
+impl MergePoint {
     /// Maximum delay of a further segment after the first of a run: the sender passes a whole run
     /// on at once, while a card interrupts a few thousand times a second.
     fn patience(self) -> Duration {
         match self {
-            PutTogether::BeforeSending => Duration::from_micros(100),
-            PutTogether::OnArrival => Duration::from_micros(500),
+            MergePoint::BeforeSending => Duration::from_micros(100),
+            MergePoint::OnArrival => Duration::from_micros(500),
         }
     }
 
@@ -75,7 +75,7 @@ impl PutTogether {
         let Some((segment, more)) = run.segment.as_mut().zip(next.segment) else { return };
         segment.payload += more.payload;
         run.length += more.payload as usize;
-        if self == PutTogether::OnArrival {
+        if self == MergePoint::OnArrival {
             run.time = next.time;
         }
         let length = (run.length - ETHERNET) as u16;
@@ -116,7 +116,7 @@ mod tests {
             capture.extend(file::record_header(time, bytes.len(), 154));
             capture.extend(bytes);
         }
-        for put_together in [PutTogether::BeforeSending, PutTogether::OnArrival] {
+        for put_together in [MergePoint::BeforeSending, MergePoint::OnArrival] {
             let together = put_together.apply(&capture).unwrap();
             let (mut decoder, mut dissector) = (Decoder::default(), Dissector::default());
             let (mut rest, mut seen) = (together.as_slice(), Vec::new());

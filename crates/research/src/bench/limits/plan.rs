@@ -5,8 +5,8 @@ use sweetspot_emulator::Middlebox;
 use sweetspot_path::{DirectionSpec, PathSpec, Random};
 use sweetspot_units::{Bytes, Duration, Probability, Rate, Volume};
 
-use super::cause::{Cause, Fault, FlowPlan, Talk};
-use super::field::{self, Meddling};
+use super::cause::{Cause, ExchangePattern, Fault, FlowPlan};
+use super::field::{self, MiddleboxBehaviour};
 
 /// Causes that are also captured with offloads.
 const OFFLOADED: [Cause; 5] = [
@@ -36,7 +36,9 @@ fn plan(cause: Cause, n: u64, seed: u64) -> FlowPlan {
 fn finished(cause: Cause, n: u64) -> Cause {
     match cause {
         Cause::Offload => OFFLOADED[n as usize % OFFLOADED.len()],
-        Cause::Middlebox if Meddling::of(n) != Meddling::NoScale => Cause::RandomLoss,
+        Cause::Middlebox if MiddleboxBehaviour::of(n) != MiddleboxBehaviour::NoScale => {
+            Cause::RandomLoss
+        }
         cause => cause,
     }
 }
@@ -88,10 +90,10 @@ fn drawn(cause: Cause, n: u64, random: &mut Random) -> FlowPlan {
         shaped: None,
         // About one host in four does not use timestamps.
         timestamps: random.unit() < 0.75,
-        talk: Talk::Plain,
+        talk: ExchangePattern::Plain,
         middleboxes: [Middlebox::default(); 2],
         shrinks: None,
-        said: None,
+        expected_words: None,
     }
 }
 

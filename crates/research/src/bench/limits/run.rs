@@ -12,10 +12,10 @@ use sweetspot_linux::clock;
 use sweetspot_linux::tcp::options;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use super::cause::{Fault, FlowPlan, Talk};
-use super::field::SPACIOUS;
+use super::cause::{ExchangePattern, Fault, FlowPlan};
+use super::field::LARGE_BUFFER;
 use super::observe::{KernelObserver, Watched};
-use super::offload::PutTogether;
+use super::offload::MergePoint;
 use super::talk::{read_and_grant, write_as_granted, write_small};
 use super::watch::PacketCapture;
 
@@ -74,7 +74,7 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
         }
         scope.spawn(|| write(sender, plan, until));
         match (plan.talk, plan.answer, plan.proxy) {
-            (Talk::Granted { grant, .. }, ..) => {
+            (ExchangePattern::Granted { grant, .. }, ..) => {
                 read_and_grant(receiver, grant, &mut vec![0; READ_BYTES]);
             }
             (_, Some(answer), _) => reply(receiver, plan.piece, answer),
@@ -85,13 +85,13 @@ pub fn run_plan(plan: &FlowPlan) -> Result<FinishedFlow, String> {
         }
         Ok::<(), String>(())
     })?;
-    let finished = |watch: PacketCapture, put_together: PutTogether| {
+    let finished = |watch: PacketCapture, put_together: MergePoint| {
         let capture = watch.finish().map_err(context("cannot capture"))?;
         if plan.offload { put_together.apply(&capture) } else { Ok(capture) }
     };
     let finished = FinishedFlow {
-        at_sender: finished(at_sender, PutTogether::BeforeSending)?,
-        at_receiver: finished(at_receiver, PutTogether::OnArrival)?,
+        at_sender: finished(at_sender, MergePoint::BeforeSending)?,
+        at_receiver: finished(at_receiver, MergePoint::OnArrival)?,
         live_at_sender: Recording {
             ends,
             samples: live_at_sender.finish()?,
@@ -168,7 +168,7 @@ fn deafen(end: &TcpStream, fault: Fault, until: Time) {
 /// Alternately shrinks the receive buffer to `small` and restores it.
 fn shrink(receiver: &TcpStream, small: Bytes, until: Time) {
     const TURN: Duration = Duration::from_millis(300);
-    for size in [small, SPACIOUS].into_iter().cycle() {
+    for size in [small, LARGE_BUFFER].into_iter().cycle() {
         clock::sleep_until(clock::now() + TURN);
         // The kernel doubles the request.
         let set = SockRef::from(receiver).set_recv_buffer_size((size.get() / 2) as usize);
@@ -231,8 +231,8 @@ fn read(mut from: TcpStream, rate: Option<Rate>, until: Time) {
 }
 
 /// Writes a piece or part of it.
-fn write_piece(to: &mut TcpStream, talk: Talk, piece: &[u8]) -> io::Result<usize> {
-    let Talk::TwoWrites { head } = talk else { return to.write(piece) };
+fn write_piece(to: &mut TcpStream, talk: ExchangePattern, piece: &[u8]) -> io::Result<usize> {
+    let ExchangePattern::TwoWrites { head } = talk else { return to.write(piece) };
     let (head, rest) = piece.split_at(head.get() as usize);
     to.write_all(head)?;
     to.write_all(rest).map(|()| piece.len())
@@ -244,11 +244,11 @@ fn write(mut to: TcpStream, plan: &FlowPlan, until: Time) {
     let _ = to.set_write_timeout(Some(StdDuration::from_millis(500)));
     let mut left = plan.size.map_or(u64::MAX, Bytes::get);
     match plan.talk {
-        Talk::Granted { window, .. } => write_as_granted(&mut to, &piece, window, until),
-        Talk::SmallFirst { messages, size, pause } => {
+        ExchangePattern::Granted { window, .. } => write_as_granted(&mut to, &piece, window, until),
+        ExchangePattern::SmallFirst { messages, size, pause } => {
             write_small(&mut to, messages, &piece[..size.get() as usize], pause);
         }
-        Talk::Plain | Talk::TwoWrites { .. } => {}
+        ExchangePattern::Plain | ExchangePattern::TwoWrites { .. } => {}
     }
     let mut due = clock::now();
     while left > 0 && clock::now() < until {

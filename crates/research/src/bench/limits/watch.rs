@@ -20,7 +20,7 @@ const RING_READ_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Captures the packets of one side of an emulated path.
 pub struct PacketCapture {
-    over: Arc<AtomicBool>,
+    finished: Arc<AtomicBool>,
     thread: JoinHandle<io::Result<Vec<u8>>>,
 }
 
@@ -33,11 +33,11 @@ impl PacketCapture {
         } else {
             side.watch(SNAP_BYTES, RING_FRAMES)?
         };
-        let over = Arc::new(AtomicBool::new(false));
-        let over_seen = over.clone();
+        let finished = Arc::new(AtomicBool::new(false));
+        let finished_seen = finished.clone();
         let life = move || {
             let mut capture = file::file_header(SNAP_BYTES as u32).to_vec();
-            while !over_seen.load(Ordering::Acquire) {
+            while !finished_seen.load(Ordering::Acquire) {
                 take(&mut port, &mut capture);
                 clock::sleep_until(clock::now() + RING_READ_INTERVAL);
             }
@@ -47,12 +47,15 @@ impl PacketCapture {
                 n => Err(io::Error::other(format!("the ring of the capture lost {n} packets"))),
             }
         };
-        Ok(PacketCapture { over, thread: thread::Builder::new().name("watch".into()).spawn(life)? })
+        Ok(PacketCapture {
+            finished,
+            thread: thread::Builder::new().name("watch".into()).spawn(life)?,
+        })
     }
 
     /// Stops capturing; returns the capture as a pcap file.
     pub fn finish(self) -> io::Result<Vec<u8>> {
-        self.over.store(true, Ordering::Release);
+        self.finished.store(true, Ordering::Release);
         self.thread.join().map_err(|_| io::Error::other("the capture panicked"))?
     }
 }

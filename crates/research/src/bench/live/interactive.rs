@@ -29,8 +29,8 @@ impl Interactive {
         let address = listener.local_addr().map_err(|e| e.to_string())?;
         thread::scope(|scope| {
             scope.spawn(move || answer(&listener));
-            near.run(|| ask(address, stop))
-                .and_then(|asked| asked)
+            near.run(|| exchange(address, stop))
+                .and_then(|requested| requested)
                 .map_err(|e| format!("the interactive flow: {e}"))
         })
     }
@@ -46,17 +46,17 @@ fn answer(listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-fn ask(address: SocketAddr, stop: &AtomicBool) -> io::Result<Interactive> {
+fn exchange(address: SocketAddr, stop: &AtomicBool) -> io::Result<Interactive> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     let mut answers = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let asked = clock::now();
+        let requested = clock::now();
         stream.write_all(&[0; 64])?;
         stream.read_exact(&mut [0; 64])?;
-        answers.push((asked, clock::now().since(asked)));
-        clock::sleep_until(asked + QUESTION_INTERVAL);
+        answers.push((requested, clock::now().since(requested)));
+        clock::sleep_until(requested + QUESTION_INTERVAL);
     }
     Ok(Interactive { answers })
 }

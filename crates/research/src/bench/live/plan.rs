@@ -108,7 +108,7 @@ pub fn plans() -> Vec<RunPlan> {
     );
     for (name, buffer, first) in [("again/deep", "1MB", 8), ("again/small", "125kB", 20)] {
         let again = Client::Again(Duration::from_secs(first));
-        all.extend(repeated(name, &path(buffer), again, first + AGAIN_SECONDS));
+        all.extend(repeated(name, &path(buffer), again, first + REPEAT_SECONDS));
     }
     // At 200 ms, CUBIC takes eleven seconds to recover from a loss. The usual send buffer (4 MiB, which carries 2.65 MB) then
     // holds little more than the path's 2.5 MB.
@@ -118,7 +118,7 @@ pub fn plans() -> Vec<RunPlan> {
         ("again/upload-long", "rtt=200ms buffer=625kB".to_owned(), 30),
     ] {
         let again = Client::UploadAgain(Duration::from_secs(first));
-        all.extend(repeated(name, &path, again, first + AGAIN_SECONDS));
+        all.extend(repeated(name, &path, again, first + REPEAT_SECONDS));
     }
     all.extend(conditions());
     all.extend(sent_by_bbr());
@@ -126,7 +126,7 @@ pub fn plans() -> Vec<RunPlan> {
 }
 
 /// The length of the second transfer of [`Client::Again`] and [`Client::UploadAgain`].
-const AGAIN_SECONDS: u64 = 5;
+const REPEAT_SECONDS: u64 = 5;
 
 /// Prefix of the names of [`conditions`].
 pub const CONDITION: &str = "condition/";

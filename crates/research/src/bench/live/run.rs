@@ -96,7 +96,7 @@ pub fn run_command(
 
 /// Measurements taken during a run.
 struct RunObservations {
-    begun: Time,
+    started_at: Time,
     ended: Time,
     watch: ConnectionWatch,
     samples: Vec<(Time, PathSample)>,
@@ -126,8 +126,8 @@ fn run(
         let asking = scope.spawn(|| Interactive::run(near, far, &stop));
         let traces = download(plan, command, emulation);
         stop.store(true, Ordering::Relaxed);
-        let asked = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
-        (traces, asked)
+        let answered = asking.join().unwrap_or_else(|_| Err("the interactive flow".to_owned()));
+        (traces, answered)
     });
     let last_error = server.stop();
     let traces = traces.map_err(|e| last_error.map_or(e.clone(), |c| format!("{e} ({c})")))?;
@@ -144,20 +144,20 @@ fn download(
     let start = |command: &mut Command| {
         Program::start(emulation.near(), command).map_err(|e| e.to_string())
     };
-    let begun = clock::now();
+    let started_at = clock::now();
     let mut started = start(&mut command(emulation))?;
     let (mut rival, mut rival_due) = (None, plan.rival);
     let (mut samples, mut changes) = (Vec::new(), plan.changes.iter().peekable());
-    let ended = begun + plan.length;
-    let mut now = begun;
+    let ended = started_at + plan.length;
+    let mut now = started_at;
     while now < ended {
-        if let Some((_, rate)) = changes.next_if(|(at, _)| begun + *at <= now) {
+        if let Some((_, rate)) = changes.next_if(|(at, _)| started_at + *at <= now) {
             match plan.client.sends() {
                 true => emulation.set_rate_up(*rate),
                 false => emulation.set_rate_down(*rate),
             }
         }
-        if rival_due.take_if(|at| begun + *at <= now).is_some() {
+        if rival_due.take_if(|at| started_at + *at <= now).is_some() {
             rival = Some(start(&mut download_of("big", RIVAL_PORT, emulation))?);
         }
         watch.sample(now)?;
@@ -170,10 +170,10 @@ fn download(
     let client_rates = started.printed().iter().filter_map(|line| line.parse().ok()).collect();
     // A failed client has received nothing, which the result shows.
     drop((started, rival));
-    if watch.between(begun, now).is_empty() {
+    if watch.between(started_at, now).is_empty() {
         return Err("nothing was received".to_owned());
     }
-    Ok(RunObservations { begun, ended: now, watch, samples, client_rates, tuner_cpu })
+    Ok(RunObservations { started_at, ended: now, watch, samples, client_rates, tuner_cpu })
 }
 
 impl TunerCommand<'_> {
@@ -203,18 +203,21 @@ fn cpu_of_tuner(guardian: u32) -> Duration {
 }
 
 fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -> RunOutcome {
-    let RunObservations { begun, ended, watch, samples, client_rates, tuner_cpu } = traces;
+    let RunObservations { started_at, ended, watch, samples, client_rates, tuner_cpu } = traces;
     let bottleneck = |s: &PathSample| if plan.client.sends() { s.up } else { s.down };
-    let span = ended.since(*begun);
-    let each: Vec<f64> =
-        watch.between(*begun, *ended).into_iter().map(|bytes| (bytes / span).as_f64()).collect();
+    let span = ended.since(*started_at);
+    let each: Vec<f64> = watch
+        .between(*started_at, *ended)
+        .into_iter()
+        .map(|bytes| (bytes / span).as_f64())
+        .collect();
     // With several consecutive downloads, the rates that the program printed, each from start to
     // end.
     let goodput_bps = match client_rates.len() {
         0 => each.iter().sum(),
         n => client_rates.iter().sum::<f64>() / n as f64 * 8.0,
     };
-    let held = *begun + SETTLING_TIME;
+    let held = *started_at + SETTLING_TIME;
     let queue = |from: Time, to: Time| {
         let within = samples.iter().filter(|(t, _)| (from..to).contains(t));
         median(within.map(|(_, s)| bottleneck(s).queue_delay.as_secs_f64())).unwrap_or(0.0)
@@ -225,11 +228,11 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
     let answers: Sorted = interactive
         .answers
         .iter()
-        .filter(|(asked, _)| (held..*ended).contains(asked))
+        .filter(|(answered, _)| (held..*ended).contains(answered))
         .map(|(_, took)| took.as_secs_f64())
         .collect();
     let after = |at: Duration| {
-        let from = *begun + at + plan.path.rtt() * 20;
+        let from = *started_at + at + plan.path.rtt() * 20;
         let bytes: Bytes = watch.between(from, from + AFTER_CHANGE).into_iter().sum();
         ((bytes / AFTER_CHANGE).as_f64(), queue(from, from + AFTER_CHANGE))
     };
@@ -249,7 +252,7 @@ fn sum_up(plan: &RunPlan, traces: &RunObservations, interactive: &Interactive) -
         after_changes: plan.changes.iter().map(|(at, _)| after(*at)).collect(),
         share_beside_rival: plan
             .rival
-            .and_then(|began| watch.share_beside_rival(*begun + began, *ended)),
+            .and_then(|began| watch.share_beside_rival(*started_at + began, *ended)),
         second: second.filter(|_| plan.client.begins_again()),
         tuner_cpu: *tuner_cpu,
         trust: false,

@@ -24,10 +24,10 @@ struct QuantityTarget {
     share: f64,
     /// The error of the measurement and whether it is within the bound; `None` if the path does not have the
     /// quantity.
-    judge: fn(&PathResult) -> Option<Judged>,
+    judge: fn(&PathResult) -> Option<Judgement>,
 }
 
-enum Judged {
+enum Judgement {
     /// The error, whether it is within the bound, and whether the interval contains the true value, if an interval
     /// was given.
     Off(f64, bool, Option<bool>),
@@ -54,10 +54,10 @@ fn is_open(discipline: &Value) -> bool {
     why.is_some_and(|why| why.starts_with("drop-tail or an active queue management"))
 }
 
-fn relative(found: &Value, truth: f64, bound: f64) -> Judged {
-    found["value"].as_f64().map_or(Judged::Untold, |value| {
+fn relative(found: &Value, truth: f64, bound: f64) -> Judgement {
+    found["value"].as_f64().map_or(Judgement::Untold, |value| {
         let off = value / truth - 1.0;
-        Judged::Off(off, off.abs() <= bound, holds(found, truth))
+        Judgement::Off(off, off.abs() <= bound, holds(found, truth))
     })
 }
 
@@ -98,9 +98,9 @@ const TARGETS: [QuantityTarget; 7] = [
         share: 0.9,
         judge: |r| {
             let found = &r.measured["round_trip"]["base_s"];
-            Some(found["value"].as_f64().map_or(Judged::Untold, |value| {
+            Some(found["value"].as_f64().map_or(Judgement::Untold, |value| {
                 let off = value - r.rtt_s;
-                Judged::Off(off, off.abs() <= 0.3e-3, holds(found, r.rtt_s))
+                Judgement::Off(off, off.abs() <= 0.3e-3, holds(found, r.rtt_s))
             }))
         },
     },
@@ -111,10 +111,10 @@ const TARGETS: [QuantityTarget; 7] = [
         judge: |r| {
             let found = &down(r)["loss"];
             (r.loss > 0.0).then(|| {
-                found["value"].as_f64().map_or(Judged::Untold, |value| {
+                found["value"].as_f64().map_or(Judgement::Untold, |value| {
                     let off = value / r.loss - 1.0;
                     let within = (1.0 / 1.5 - 1.0..=0.5).contains(&off);
-                    Judged::Off(off, within, holds(found, r.loss))
+                    Judgement::Off(off, within, holds(found, r.loss))
                 })
             })
         },
@@ -127,8 +127,8 @@ const TARGETS: [QuantityTarget; 7] = [
             let found = &down(r)["discipline"];
             match found["value"].as_str() {
                 None if is_open(found) => None,
-                None => Some(Judged::Untold),
-                Some(found) => Some(Judged::Off(0.0, found == class(&r.queue), None)),
+                None => Some(Judgement::Untold),
+                Some(found) => Some(Judgement::Off(0.0, found == class(&r.queue), None)),
             }
         },
     },
@@ -138,7 +138,7 @@ const TARGETS: [QuantityTarget; 7] = [
         share: 0.9,
         judge: |r| {
             let may = class(&r.queue) != "per-flow";
-            is_open(&down(r)["discipline"]).then_some(Judged::Off(0.0, may, None))
+            is_open(&down(r)["discipline"]).then_some(Judgement::Off(0.0, may, None))
         },
     },
 ];
@@ -179,11 +179,11 @@ pub fn document(results: &BTreeMap<String, PathResult>, facts: &str, notes: &str
 fn row(target: &QuantityTarget, results: &BTreeMap<String, PathResult>) -> String {
     let judged = |trusted: bool| {
         let counted = results.values().filter(move |result| result.trust || !trusted);
-        let all: Vec<Judged> = counted.filter_map(|result| (target.judge)(result)).collect();
-        let hits = all.iter().filter(|judged| matches!(judged, Judged::Off(_, true, _))).count();
+        let all: Vec<Judgement> = counted.filter_map(|result| (target.judge)(result)).collect();
+        let hits = all.iter().filter(|judged| matches!(judged, Judgement::Off(_, true, _))).count();
         (hits, all)
     };
-    let share = |(hits, all): &(usize, Vec<Judged>)| {
+    let share = |(hits, all): &(usize, Vec<Judgement>)| {
         if all.is_empty() {
             return "none".to_owned();
         }
@@ -192,13 +192,13 @@ fn row(target: &QuantityTarget, results: &BTreeMap<String, PathResult>) -> Strin
         format!("{hits} of {} ({:.0} %{missed})", all.len(), part * 100.0)
     };
     let (certified, all) = (judged(true), judged(false));
-    let untold = all.1.iter().filter(|judged| matches!(judged, Judged::Untold)).count();
+    let untold = all.1.iter().filter(|judged| matches!(judged, Judgement::Untold)).count();
     let intervals: Vec<bool> = all
         .1
         .iter()
         .filter_map(|judged| match judged {
-            Judged::Off(.., holds) => *holds,
-            Judged::Untold => None,
+            Judgement::Off(.., holds) => *holds,
+            Judgement::Untold => None,
         })
         .collect();
     let held = match intervals.len() {
@@ -209,8 +209,8 @@ fn row(target: &QuantityTarget, results: &BTreeMap<String, PathResult>) -> Strin
         .1
         .iter()
         .filter_map(|judged| match judged {
-            Judged::Off(off, ..) => Some(*off),
-            Judged::Untold => None,
+            Judgement::Off(off, ..) => Some(*off),
+            Judgement::Untold => None,
         })
         .collect();
     let quantile = |share: f64| {
@@ -244,9 +244,9 @@ fn misses(text: &mut String, target: &QuantityTarget, results: &BTreeMap<String,
     let missed: Vec<String> = results
         .iter()
         .filter_map(|(name, result)| match (target.judge)(result)? {
-            Judged::Off(_, true, _) => None,
-            Judged::Off(off, false, _) => Some(format!("{name} ({})", shown(target, off))),
-            Judged::Untold => Some(format!("{name} (no result)")),
+            Judgement::Off(_, true, _) => None,
+            Judgement::Off(off, false, _) => Some(format!("{name} ({})", shown(target, off))),
+            Judgement::Untold => Some(format!("{name} (no result)")),
         })
         .collect();
     if !missed.is_empty() {

@@ -46,7 +46,7 @@ const PORT: u16 = 7000;
 const IPERF3_SECONDS: &str = "4";
 /// Cross traffic starts this long before the measurement, and is measured in that time.
 const SETTLING: Duration = Duration::from_secs(1);
-const ALONE: Duration = Duration::from_secs(4);
+const IDLE_TIME: Duration = Duration::from_secs(4);
 const TICKET_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A child process that is killed when dropped.
@@ -70,7 +70,7 @@ pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathR
     let certificate = emulation.finish().map_err(|e| e.to_string())?;
     let (measured, iperf3_bps, alone) = finished.map_err(|e| format!("other traffic: {e}"))??;
     let down = &plan.path.down;
-    let others = match plan.cross {
+    let cross_traffic = match plan.cross {
         None => Rate::from_f64(0.0),
         // TCP determines its own rate.
         Some(cross) if cross.kind == CrossKind::Tcp => alone,
@@ -84,7 +84,7 @@ pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathR
         jitter_s: down.jitter.as_secs_f64(),
         queue: down.queue.name().to_owned(),
         cross: plan.cross.map(|cross| cross.kind.name().to_owned()),
-        available_bps: down.rate.saturating_sub(others).as_f64(),
+        available_bps: down.rate.saturating_sub(cross_traffic).as_f64(),
         measured,
         iperf3_bps,
         trust: certificate.verdict.trust,
@@ -96,7 +96,7 @@ pub fn run_plan(plan: &PathPlan, program: &Path, scratch: &Path) -> Result<PathR
 fn alone(emulation: &Emulation) -> Rate {
     clock::sleep_until(clock::now() + SETTLING);
     let _ = emulation.observe();
-    clock::sleep_until(clock::now() + ALONE);
+    clock::sleep_until(clock::now() + IDLE_TIME);
     let samples = emulation.observe();
     let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
         return Rate::from_f64(0.0);
@@ -143,6 +143,6 @@ fn iperf3(emulation: &Emulation) -> Option<f64> {
         .arg(emulation.far().address().to_string());
     client.stdout(Stdio::piped()).stderr(Stdio::null());
     let output = emulation.near().spawn(&mut client).ok()?.wait_with_output().ok()?;
-    let said: Value = serde_json::from_slice(&output.stdout).ok()?;
-    said["end"]["sum_received"]["bits_per_second"].as_f64()
+    let report: Value = serde_json::from_slice(&output.stdout).ok()?;
+    report["end"]["sum_received"]["bits_per_second"].as_f64()
 }

@@ -17,7 +17,7 @@ pub fn simulate(
     runs: u64,
 ) -> Result<RunCost, Box<dyn std::error::Error>> {
     let base = case.scenario()?;
-    let begun = clock::now();
+    let started = clock::now();
     let mut packets = 0.0;
     for seed in 1..=runs {
         let scenario = Scenario { seed, ..base.clone() };
@@ -31,7 +31,7 @@ pub fn simulate(
         };
         packets += outcome.packets_forwarded as f64;
     }
-    let wall_s = clock::now().since(begun).as_secs_f64();
+    let wall_s = clock::now().since(started).as_secs_f64();
     let status = fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let peak_kb = peak.and_then(|words| words.trim().trim_end_matches(" kB").parse().ok());
@@ -132,10 +132,10 @@ impl SpeedBenchmark<'_> {
             (0..count).map(|run| Scenario { seed: 1 + run / 2, ..base.clone() }).collect();
         let workers = |workers: usize| -> Result<f64, String> {
             err!("{count} runs on {workers} workers ...");
-            let begun = clock::now();
+            let started = clock::now();
             let outcomes = Workers::new(workers)
                 .map(&scenarios, |scenario| Simulator.run(scenario, &mut NoRecorder));
-            let wall_s = clock::now().since(begun).as_secs_f64();
+            let wall_s = clock::now().since(started).as_secs_f64();
             outcomes.into_iter().find_map(Result::err).map_or(Ok(wall_s), |e| Err(e.to_string()))
         };
         (0..self.repetitions)
@@ -152,7 +152,7 @@ impl SpeedBenchmark<'_> {
     /// The time, in seconds, that two parallel processes take for `runs` runs each.
     fn side_by_side(&self, runs: u64) -> Result<f64, String> {
         err!("two processes with {runs} runs each ...");
-        let begun = clock::now();
+        let started = clock::now();
         let start = || {
             let mut command = self.runner(SpeedCase::Elephants, Scheduler::Usual, runs);
             command.stdout(Stdio::null()).spawn().map_err(|e| e.to_string())
@@ -163,7 +163,7 @@ impl SpeedBenchmark<'_> {
                 return Err(format!("a process that ran elephants ended with {status}"));
             }
         }
-        Ok(clock::now().since(begun).as_secs_f64())
+        Ok(clock::now().since(started).as_secs_f64())
     }
 }
 

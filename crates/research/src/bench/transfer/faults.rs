@@ -169,12 +169,15 @@ impl Place {
                 let size = format!("remount,size={}", self.content * 3);
                 run("mount", &["-o", &size, &self.target.display().to_string()])?;
             } else if !disturbed {
-                let mut said = String::new();
+                let mut printed = String::new();
                 if let Some(mut stderr) = sender.stderr.take() {
                     // Unreadable output is ignored.
-                    let _ = stderr.read_to_string(&mut said);
+                    let _ = stderr.read_to_string(&mut printed);
                 }
-                break Err(format!("the undisturbed transfer failed: {status}: {}", said.trim()));
+                break Err(format!(
+                    "the undisturbed transfer failed: {status}: {}",
+                    printed.trim()
+                ));
             }
         };
         Signal::TERMINATE.send(server.child.id());
@@ -329,8 +332,8 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program} {}: {}", arguments.join(" "), said.trim()))
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Err(format!("{program} {}: {}", arguments.join(" "), printed.trim()))
 }
 
 /// Bytes carried by the loopback device so far.

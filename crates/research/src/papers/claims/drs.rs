@@ -39,9 +39,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("II", "the receiver infers the congestion window from arrivals over round trips"),
         ("never the limit of a sender that doubles or adds one", ""),
-        &[
-            "crates/sizing/tests/receivers/drs.rs::drs_never_limits_slow_start_or_additive_increase",
-        ],
+        &["crates/sizing/tests/receivers/drs.rs::drs_never_limits_slow_start_or_additive_increase"],
     ),
     yes(
         ("II", "awnd is reduced a few RTTs after a multiplicative decrease"),

@@ -115,9 +115,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("6.4", "one tick is added to each sample"),
         ("the same, of 1/1024 s", ""),
-        &[
-            "crates/sizing/tests/receivers/heffner.rs::the_rtt_is_overestimated_by_at_most_one_tick",
-        ],
+        &["crates/sizing/tests/receivers/heffner.rs::the_rtt_is_overestimated_by_at_most_one_tick"],
     ),
     yes(
         ("6.4", "rcv_min_rtt is the least sample"),
@@ -139,9 +137,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("6.5", "and never less than half of what it was"),
         ("the same", ""),
-        &[
-            "crates/sizing/tests/receivers/heffner.rs::the_window_never_shrinks_by_more_than_half",
-        ],
+        &["crates/sizing/tests/receivers/heffner.rs::the_window_never_shrinks_by_more_than_half"],
     ),
     no(
         ("6.5, 6.6", "advertised once, that space lets the window double each round trip"),

@@ -63,29 +63,29 @@ const fn claim(
 
 /// A claim that holds.
 const fn yes(
-    said: (&'static str, &'static str),
+    paper_claim: (&'static str, &'static str),
     ours: (&'static str, &'static str),
     shown: &'static [&'static str],
 ) -> Claim {
-    claim(Verdict::Reproduced, said, ours, shown)
+    claim(Verdict::Reproduced, paper_claim, ours, shown)
 }
 
 /// A claim that holds in part.
 const fn part(
-    said: (&'static str, &'static str),
+    paper_claim: (&'static str, &'static str),
     ours: (&'static str, &'static str),
     shown: &'static [&'static str],
 ) -> Claim {
-    claim(Verdict::InPart, said, ours, shown)
+    claim(Verdict::InPart, paper_claim, ours, shown)
 }
 
 /// A claim that does not hold.
 const fn no(
-    said: (&'static str, &'static str),
+    paper_claim: (&'static str, &'static str),
     ours: (&'static str, &'static str),
     shown: &'static [&'static str],
 ) -> Claim {
-    claim(Verdict::Not, said, ours, shown)
+    claim(Verdict::Not, paper_claim, ours, shown)
 }
 
 fn in_words(paper: Paper) -> &'static [Claim] {

@@ -6,7 +6,10 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("II", "Villamizar and Song: one BDP keeps a link busy for one flow"),
         ("C T", ""),
-        &["router-rules", "crates/theory/src/router/rules.rs::the_classic_rules_match_a_hand_calculation"],
+        &[
+            "router-rules",
+            "crates/theory/src/router/rules.rs::the_classic_rules_match_a_hand_calculation",
+        ],
     ),
     yes(
         ("II", "Appenzeller: C T / sqrt(n) for n unsynchronised flows"),
@@ -190,7 +193,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("VII-A, eq. (11)", "long flows under a power law: 2 b C T_o / (f (2 - b))"),
         ("equal by hand", ""),
-        &["crates/theory/src/router/optimum.rs::long_flows_under_a_power_law_match_a_hand_calculation"],
+        &[
+            "crates/theory/src/router/optimum.rs::long_flows_under_a_power_law_match_a_hand_calculation",
+        ],
     ),
     yes(
         ("VII-A", "0.83 of the BDP for typical parameters"),
@@ -213,7 +218,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("VII-B", "the exponential has no optimum but zero for typical parameters"),
         ("zero", ""),
-        &["crates/theory/tests/published/router.rs::table_2_has_a_zero_buffer_under_an_exponential"],
+        &[
+            "crates/theory/tests/published/router.rs::table_2_has_a_zero_buffer_under_an_exponential",
+        ],
     ),
     no(
         ("VII-C, Table II", "PL-L: 170 packets simulated"),

@@ -65,10 +65,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("III", "automatic buffer tuning shares a server's memory fairly among its connections"),
         ("62 Mbit/s per MB, Jain's index 1.00", ""),
-        &[
-            "drs-memory",
-            "crates/sim/tests/applications.rs::senders_share_a_pool_max_min_fairly",
-        ],
+        &["drs-memory", "crates/sim/tests/applications.rs::senders_share_a_pool_max_min_fairly"],
     ),
     part(
         (
@@ -102,7 +99,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("IV, eq. (4)", "R = C between C T_m and C T_m + B_t, whatever the buffer"),
         ("within 1 %", ""),
-        &["crates/theory/src/path/saturation.rs::the_sweet_spot_saturates_the_path_with_any_buffer"],
+        &[
+            "crates/theory/src/path/saturation.rs::the_sweet_spot_saturates_the_path_with_any_buffer",
+        ],
     ),
     yes(
         ("IV, eq. (4)", "above C T_m + B_t an under-buffered path stays below C"),
@@ -124,9 +123,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("IV, eq. (5)", "an over-buffered path is saturated by any S above C T_m"),
         ("continuous with eq. (4)", ""),
-        &[
-            "crates/theory/src/path/saturation.rs::throughput_is_continuous_at_a_buffer_of_one_bdp",
-        ],
+        &["crates/theory/src/path/saturation.rs::throughput_is_continuous_at_a_buffer_of_one_bdp"],
     ),
     yes(
         ("IV", "without a buffer 75 % of the tight link are left"),
@@ -136,9 +133,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("IV", "whether a path is under-buffered depends on the transfer's RTT"),
         ("eqs (4) and (5)", ""),
-        &[
-            "crates/theory/src/path/sawtooth.rs::the_backlog_is_continuous_at_a_buffer_of_one_bdp",
-        ],
+        &["crates/theory/src/path/sawtooth.rs::the_backlog_is_continuous_at_a_buffer_of_one_bdp"],
     ),
     yes(
         (
@@ -194,7 +189,10 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("V-B, eqs (7), (8)", "the MFT is larger than A and grows with the buffer"),
         ("22.8, 29.2 and 35.6 of A = 15 Mbit/s", ""),
-        &["bdp-fig4", "crates/theory/src/path/elephants.rs::the_optimum_matches_a_hand_calculation"],
+        &[
+            "bdp-fig4",
+            "crates/theory/src/path/elephants.rs::the_optimum_matches_a_hand_calculation",
+        ],
     ),
     part(
         ("V-B", "the best S is R T_e + B_t"),
@@ -384,9 +382,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     yes(
         ("VII-C", "the window of 559 kB lies in the sweet spot"),
         ("436 to 620 kB", ""),
-        &[
-            "crates/theory/tests/published/sobas.rs::figure_10s_window_lies_in_the_sweet_spot",
-        ],
+        &["crates/theory/tests/published/sobas.rs::figure_10s_window_lies_in_the_sweet_spot"],
     ),
     yes(
         ("Appendix, eqs (10) to (17)", "the sawtooth's period, packets and loss rate"),

@@ -272,9 +272,9 @@ impl Truth {
         let table = csv::ReferenceTable::parse("drs_ns2.csv", text)?;
         let rows = table.rows().map(|row| {
             Ok(Ns2Run {
-                flows: (row.whole("static_flows")?, row.whole("dynamic_flows")?),
-                queue: row.whole("queue_pkt")?,
-                window: row.whole("max_window_pkt")?,
+                flows: (row.integer("static_flows")?, row.integer("dynamic_flows")?),
+                queue: row.integer("queue_pkt")?,
+                window: row.integer("max_window_pkt")?,
                 acknowledged: (row.number("static_kpkt")?, row.number("dynamic_kpkt")?),
             })
         });

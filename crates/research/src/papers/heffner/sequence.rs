@@ -83,7 +83,7 @@ fn stop_and_go(origin: Origin, samples: &[Sample]) -> Table {
     let min = |from, until| between(from, until).map(|s| s.window_bytes).min().unwrap_or_default();
     let (stop, go) = PAUSE;
     let before = max(stop - 0.5, stop);
-    let back = samples.iter().find(|s| s.at_s > go && 10 * s.window_bytes >= 9 * before);
+    let recovered = samples.iter().find(|s| s.at_s > go && 10 * s.window_bytes >= 9 * before);
     let mut table = Table::new(origin.name(), &["advertised window", "kB"]);
     let mut row = |what: &str, bytes: u64| {
         table.rows.push(vec![what.to_owned(), format!("{:.0}", bytes as f64 / 1e3)]);
@@ -93,7 +93,7 @@ fn stop_and_go(origin: Origin, samples: &[Sample]) -> Table {
     row("within 200 ms of its end, at least", min(go + 0.01, go + 0.2));
     table.rows.push(vec![
         "nine tenths of what it was, after".to_owned(),
-        back.map_or("-".to_owned(), |s| format!("{:.0} ms", (s.at_s - go) * 1e3)),
+        recovered.map_or("-".to_owned(), |s| format!("{:.0} ms", (s.at_s - go) * 1e3)),
     ]);
     table
 }

@@ -63,7 +63,7 @@ fn congestion(text: &str) -> Result<Congestion, String> {
 
 impl PopulationArguments {
     /// Whether a population was requested.
-    pub fn is_asked_for(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.population
     }
 

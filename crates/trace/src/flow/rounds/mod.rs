@@ -325,8 +325,8 @@ impl Rounds {
     fn divide_silence(&mut self, view: &View, last: bool) {
         let Some(round) = &mut self.round else { return };
         let unanswered = std::mem::take(&mut round.unanswered);
-        let unheard = last && view.repeats > 0;
-        if unheard || is_silent(view.repeats, unanswered.time(), view.at_sender) {
+        let never_acked = last && view.repeats > 0;
+        if never_acked || is_silent(view.repeats, unanswered.time(), view.at_sender) {
             self.accounts.book(quiet(Hold::Silent), &unanswered);
         } else {
             round.busy.extend(unanswered);
@@ -338,13 +338,14 @@ impl Rounds {
         let hold = self.hold(&round, view);
         round.busy.extend(std::mem::take(&mut round.unanswered));
         let micros = round.busy.time().as_micros();
-        let lasted = view.now.since(round.begun);
+        let lasted = view.now.since(round.started);
         // A round begins behind data already in flight; a flight turns over once an RTT at most. From afar rounds are estimates.
         let least = view.base.filter(|_| view.at_sender).unwrap_or_default();
         let nanos = lasted.max(least).as_nanos().max(1);
         let bytes = view.una.saturating_sub(round.una);
         let rate = (u128::from(bytes) * 8_000_000_000 / u128::from(nanos)) as u64;
-        let queue = round.rtt.zip(view.base).is_some_and(|(rtt, base)| stands(rtt, base));
+        let queue =
+            round.rtt.zip(view.base).is_some_and(|(rtt, base)| has_standing_queue(rtt, base));
         let account = Account { hold, queue, rate };
         self.settle_first(hold);
         let is_first = std::mem::take(&mut self.joined);
@@ -406,8 +407,8 @@ impl Rounds {
                 Hold::WindowFull
             };
         }
-        let goes_on = view.next > view.una;
-        if !round.full && goes_on {
+        let has_data_in_flight = view.next > view.una;
+        if !round.full && has_data_in_flight {
             return Hold::Idle;
         }
         if 2 * round.granted > round.prompted + round.unprompted {
@@ -483,6 +484,6 @@ fn quiet(hold: Hold) -> Account {
 }
 
 /// Whether an RTT of `rtt` shows a standing queue: more than 10 % and 1 ms above the minimum `base`, which hosts do not add.
-pub fn stands(rtt: Duration, base: Duration) -> bool {
+pub fn has_standing_queue(rtt: Duration, base: Duration) -> bool {
     rtt > base.scaled(1.1) + Duration::from_millis(1)
 }

@@ -8,7 +8,7 @@ use crate::flow::losses::Repair;
 #[derive(Debug, Default)]
 pub struct Round {
     pub end: u64,
-    pub begun: Time,
+    pub started: Time,
     pub una: u64,
     pub flight: u64,
     /// The minimum free space in the advertised window, the window at that time, and the largest window until
@@ -38,7 +38,7 @@ impl Round {
     pub fn new(view: &View) -> Round {
         Round {
             end: view.next,
-            begun: view.now,
+            started: view.now,
             una: view.una,
             flight: view.next - view.una,
             room: view.room(),
@@ -50,6 +50,6 @@ impl Round {
 
     /// The latest repair of a loss, if it falls into this round.
     pub fn repaired(&self, view: &View) -> Option<Repair> {
-        view.last_repair.filter(|repair| repair.at >= self.begun)
+        view.last_repair.filter(|repair| repair.at >= self.started)
     }
 }

@@ -46,7 +46,7 @@ impl Stream {
     }
 
     fn lost(&mut self, now: Time, [start, end]: [u64; 2], rtt: Duration) {
-        let active = self.last_sent.max(self.last_heard).unwrap_or(now);
+        let active = self.last_sent.max(self.last_ack_at).unwrap_or(now);
         let edge = self.edge.unwrap_or(u64::MAX);
         let again = Again {
             now,

@@ -40,7 +40,7 @@ impl Stream {
     }
 
     /// The bytes in flight as the sender knows them (FlightSize).
-    pub fn under_way(&self) -> Bytes {
+    pub fn bytes_in_flight(&self) -> Bytes {
         Bytes::new(self.next.saturating_sub(self.una))
     }
 

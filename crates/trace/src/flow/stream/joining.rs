@@ -23,7 +23,7 @@ impl Stream {
     /// Handles the first acknowledgement at the sender. If data passed before, everything beyond this acknowledgement was in
     /// flight, too.
     pub(super) fn join_flight(&mut self, ack: &Ack) {
-        if self.joined && self.last_heard.is_none() {
+        if self.joined && self.last_ack_at.is_none() {
             self.una = self.una.min(ack.ack);
         }
     }

@@ -2,9 +2,9 @@ mod again;
 mod beginning;
 mod bounds;
 mod found;
-mod hearing;
 mod joining;
 mod pause;
+mod receiving;
 mod reported;
 mod sending;
 
@@ -42,7 +42,7 @@ const RECENT: usize = 256;
 
 /// An acknowledgement between the capture point and the sender.
 #[derive(Debug, Clone, Copy)]
-struct Underway {
+struct AckInFlight {
     /// The time at which it passed the capture point.
     passed: Time,
     /// The time at which it reaches the sender.
@@ -81,7 +81,7 @@ pub struct Stream {
     trains: Trains,
     deliveries: Deliveries,
     spacing: Spacing,
-    acks: VecDeque<Underway>,
+    acks: VecDeque<AckInFlight>,
     silences: Silences,
     /// Bytes acknowledged before the capture showed them.
     unseen: Holes,
@@ -89,7 +89,7 @@ pub struct Stream {
     passed_ack: u64,
     passed_at: Option<Time>,
     last_sent: Option<Time>,
-    last_heard: Option<Time>,
+    last_ack_at: Option<Time>,
     /// The time at which a small message from the receiver last came after acknowledgements that released nothing.
     granted_at: Option<Time>,
     credit: Credit,
@@ -154,9 +154,9 @@ impl Stream {
 
     /// Advances the time to `now`: acknowledgements that have reached the sender by then take effect.
     pub(super) fn pass(&mut self, now: Time) {
-        while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= now) {
+        while let Some(in_flight) = self.acks.front().copied().filter(|ack| ack.due <= now) {
             self.acks.pop_front();
-            self.hear(underway.due, underway.ack);
+            self.receive_ack(in_flight.due, in_flight.ack);
         }
         let view = self.view(now);
         self.rounds.pass(&view);
@@ -172,11 +172,11 @@ impl Stream {
         self.sequence.place(number) >= self.next
     }
 
-    /// At `now` the sender answers a request that the other side sent at `asked`. If nothing else shows the sender's distance,
+    /// At `now` the sender answers a request that the other side sent at `requested_at`. If nothing else shows the sender's distance,
     /// this time is an upper bound of the RTT to it, provided that it had been silent for as long.
-    pub(super) fn answer(&mut self, now: Time, asked: Time) {
-        let took = now.since(asked);
-        let silent = self.last_sent.is_none_or(|last| asked.since(last) >= took);
+    pub(super) fn answer(&mut self, now: Time, requested_at: Time) {
+        let took = now.since(requested_at);
+        let silent = self.last_sent.is_none_or(|last| requested_at.since(last) >= took);
         if silent && took < LONGEST_TRIP && self.round_trips.guess(took) {
             self.distance.learn(took, &self.round_trips);
         }
@@ -255,11 +255,11 @@ impl Stream {
 
     /// The capture or the connection has ended.
     pub(super) fn end(&mut self, now: Time) {
-        while let Some(underway) = self.acks.pop_front() {
-            self.hear(underway.due.min(now), underway.ack);
+        while let Some(in_flight) = self.acks.pop_front() {
+            self.receive_ack(in_flight.due.min(now), in_flight.ack);
         }
         let view = self.view(now);
-        let rest = if self.silences.is_unheard() { Hold::Silent } else { Hold::Quiet };
+        let rest = if self.silences.is_missing_acks() { Hold::Silent } else { Hold::Quiet };
         self.rounds.end(&view, rest);
         self.silences.end(now);
     }

@@ -37,8 +37,8 @@ impl Stream {
             // The echo shows which acknowledgement the sender had received, and how long it waited after that.
             return Some(self.echo.is_some_and(|took| took.saturating_sub(up) <= short));
         }
-        let heard = self.last_heard.is_some_and(|heard| now.since(heard) <= short);
-        Some(heard || self.acks.front().is_some_and(|ack| ack.due.since(now) <= short))
+        let received = self.last_ack_at.is_some_and(|received| now.since(received) <= short);
+        Some(received || self.acks.front().is_some_and(|ack| ack.due.since(now) <= short))
     }
 
     /// Whether the sender continues right after one of many acknowledgements. An application-limited sender rarely does. The

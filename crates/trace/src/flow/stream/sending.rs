@@ -65,7 +65,7 @@ impl Stream {
 
     /// Handles a segment without payload from the stream's sender. If its number is one below the next, it requests an
     /// acknowledgement: at a closed window it is a window probe of Linux, otherwise a keep-alive.
-    pub(in crate::flow) fn ask(&mut self, segment: &Segment) {
+    pub(in crate::flow) fn handle_probe(&mut self, segment: &Segment) {
         if self.next == 0 || self.sequence.place(segment.seq) + 1 != self.next {
             return;
         }
@@ -101,9 +101,9 @@ impl Stream {
         if pause.is_some() && !self.echoes(now) {
             // An acknowledgement due within the accuracy of its time may have ended the pause. With timestamps, the echo shows
             // which.
-            self.hear_until(now + self.patience(), now);
+            self.receive_acks_until(now + self.patience(), now);
         } else if pause.is_some() {
-            self.hear_named(segment, now);
+            self.receive_echoed_acks(segment, now);
         }
         let bytes = end - start;
         self.note_nagle(now, bytes, answers);
@@ -128,7 +128,7 @@ impl Stream {
             self.trains.sent_short(end);
         }
         self.spacing.sent(now, bytes, full);
-        self.silences.asked(now);
+        self.silences.sent_data(now);
         self.round_trips.sent(end, now, segment.options.timestamps);
         let view = self.view(now);
         let gap = self.last_sent.map_or(Duration::ZERO, |last| now.since(last));
@@ -141,12 +141,12 @@ impl Stream {
     fn note_nagle(&mut self, now: Time, bytes: u64, answers: bool) {
         const DELAYED: Duration = Duration::from_millis(30);
         let small = bytes < self.mss() && self.drained && self.next == self.una && !answers;
-        let (Some(sent), Some(heard), true) = (self.last_sent, self.last_heard, small) else {
+        let (Some(sent), Some(received), true) = (self.last_sent, self.last_ack_at, small) else {
             return;
         };
-        let waited = heard.since(sent);
+        let waited = received.since(sent);
         let base = self.round_trips.min().unwrap_or_default();
-        if now.since(heard) <= AT_ONCE && waited >= base + DELAYED {
+        if now.since(received) <= AT_ONCE && waited >= base + DELAYED {
             self.counts.nagle_waits += 1;
             self.counts.nagle_time += waited;
         }

@@ -38,15 +38,15 @@ impl MeasureAccounts {
         MeasureAccount { accounts: self, client }
     }
 
-    fn pay(&self, client: &str, asked: Cost, now: Time) -> Cost {
+    fn charge(&self, client: &str, requested: Cost, now: Time) -> Cost {
         let mut accounts = lock(&self.0);
         // Forget costs of past intervals.
         accounts.retain(|_, spent| now.since(spent.since) < MEASURE_INTERVAL);
         let fresh = Spent { since: now, cost: Cost::default() };
         let spent = &mut accounts.entry(client.to_owned()).or_insert(fresh).cost;
         let paid = Cost {
-            bytes: asked.bytes.min(MEASURE_BYTES.saturating_sub(spent.bytes)),
-            time: asked.time.min(MEASURE_TIME.saturating_sub(spent.time)),
+            bytes: requested.bytes.min(MEASURE_BYTES.saturating_sub(spent.bytes)),
+            time: requested.time.min(MEASURE_TIME.saturating_sub(spent.time)),
         };
         spent.bytes += paid.bytes;
         spent.time += paid.time;
@@ -55,18 +55,18 @@ impl MeasureAccounts {
 }
 
 impl MeasureAccount<'_> {
-    /// Charges as much of `asked` as the account allows. Fails if the account is empty.
-    pub fn pay(&self, asked: Cost) -> Result<Cost> {
-        let paid = self.accounts.pay(&self.client, asked, clock::now());
-        let is_empty = |paid, asked| paid == 0 && asked > 0;
-        let empty = is_empty(paid.bytes.get(), asked.bytes.get())
-            || is_empty(paid.time.as_nanos(), asked.time.as_nanos());
+    /// Charges as much of `requested` as the account allows. Fails if the account is empty.
+    pub fn charge(&self, requested: Cost) -> Result<Cost> {
+        let paid = self.accounts.charge(&self.client, requested, clock::now());
+        let is_empty = |paid, requested| paid == 0 && requested > 0;
+        let empty = is_empty(paid.bytes.get(), requested.bytes.get())
+            || is_empty(paid.time.as_nanos(), requested.time.as_nanos());
         if empty { Err(TransferError::MeasuredEnough) } else { Ok(paid) }
     }
 
-    pub fn pay_whole(&self, asked: Cost) -> Result<()> {
-        let paid = self.pay(asked)?;
-        if paid == asked { Ok(()) } else { Err(TransferError::MeasuredEnough) }
+    pub fn charge_in_full(&self, requested: Cost) -> Result<()> {
+        let paid = self.charge(requested)?;
+        if paid == requested { Ok(()) } else { Err(TransferError::MeasuredEnough) }
     }
 
     pub fn give_back(&self, unsent: Bytes) {
@@ -85,18 +85,18 @@ mod tests {
         let accounts = MeasureAccounts::default();
         let (start, second) = (Time::ZERO + Duration::from_secs(1), Duration::from_secs(1));
         let greedy = Cost { bytes: MEASURE_BYTES * 10, time: second };
-        assert_eq!(accounts.pay("a", greedy, start).bytes, MEASURE_BYTES);
-        assert_eq!(accounts.pay("a", greedy, start).bytes, Bytes::ZERO);
+        assert_eq!(accounts.charge("a", greedy, start).bytes, MEASURE_BYTES);
+        assert_eq!(accounts.charge("a", greedy, start).bytes, Bytes::ZERO);
         assert_eq!(
-            accounts.pay("b", greedy, start).bytes,
+            accounts.charge("b", greedy, start).bytes,
             MEASURE_BYTES,
             "others are not affected"
         );
         let slow = Cost { bytes: Bytes::ZERO, time: MEASURE_TIME };
         // Two seconds are already spent.
-        assert_eq!(accounts.pay("a", slow, start).time + second + second, MEASURE_TIME);
+        assert_eq!(accounts.charge("a", slow, start).time + second + second, MEASURE_TIME);
         let later = start + MEASURE_INTERVAL;
-        assert_eq!(accounts.pay("a", greedy, later).bytes, MEASURE_BYTES, "the next hour");
+        assert_eq!(accounts.charge("a", greedy, later).bytes, MEASURE_BYTES, "the next hour");
     }
 
     #[test]
@@ -104,12 +104,12 @@ mod tests {
         let accounts = MeasureAccounts::default();
         let account = accounts.of("a".into());
         let all = Cost { bytes: MEASURE_BYTES, time: Duration::from_secs(1) };
-        assert_eq!(account.pay(all).unwrap(), all);
-        assert!(account.pay(all).is_err());
+        assert_eq!(account.charge(all).unwrap(), all);
+        assert!(account.charge(all).is_err());
         account.give_back(Bytes::new(1_000));
-        assert!(account.pay_whole(all).is_err(), "not all of it is there");
+        assert!(account.charge_in_full(all).is_err(), "not all of it is there");
         account.give_back(Bytes::new(1_000));
         let thousand = Cost { bytes: Bytes::new(1_000), time: Duration::ZERO };
-        account.pay_whole(thousand).unwrap();
+        account.charge_in_full(thousand).unwrap();
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Datagrams {
     udp: Udp,
     authenticator: PacketAuthenticator,
     arrivals: Mutex<BTreeMap<u32, Vec<Arrival>>>,
-    asked: Mutex<HashMap<u32, Time>>,
+    requested: Mutex<HashMap<u32, Time>>,
     echoes: Mutex<Vec<Echo>>,
     next_echo: AtomicU32,
     done: AtomicBool,
@@ -71,7 +71,7 @@ impl Datagrams {
             udp,
             authenticator,
             arrivals: Mutex::default(),
-            asked: Mutex::default(),
+            requested: Mutex::default(),
             echoes: Mutex::default(),
             next_echo: AtomicU32::new(0),
             done: AtomicBool::new(false),
@@ -114,13 +114,13 @@ impl Datagrams {
             }
             Some(ProbePacket::Echo { sequence }) => {
                 let held = clock::now().since(arrival.at);
-                let back = ProbePacket::Reflected { sequence, received: arrival.at, held };
+                let reply = ProbePacket::Reflected { sequence, received: arrival.at, held };
                 let size = Bytes::new(datagram.len() as u64);
                 // An echo that cannot be sent counts as lost.
-                let _ = self.udp.send(&self.authenticator.close(&back, size));
+                let _ = self.udp.send(&self.authenticator.close(&reply, size));
             }
             Some(ProbePacket::Reflected { sequence, received, held }) => {
-                if let Some(sent) = lock(&self.asked).remove(&sequence) {
+                if let Some(sent) = lock(&self.requested).remove(&sequence) {
                     let echo = Echo { sent, reflected: received, held, received: arrival.at };
                     lock(&self.echoes).push(echo);
                 }
@@ -134,27 +134,27 @@ impl Datagrams {
         let _ = self.udp.send(&self.authenticator.close(&ProbePacket::Punch { sequence }, size));
     }
 
-    pub fn ask(&self, payload: Bytes) {
+    pub fn request_echo(&self, payload: Bytes) {
         let sequence = self.next_echo.fetch_add(1, Ordering::Relaxed);
         let datagram = self.authenticator.close(&ProbePacket::Echo { sequence }, payload);
-        lock(&self.asked).insert(sequence, clock::now());
+        lock(&self.requested).insert(sequence, clock::now());
         let _ = self.udp.send(&datagram);
     }
 
     /// Requests an echo every `interval` while `going` returns true. Returns the number of requests.
-    pub fn ask_while(
+    pub fn request_while(
         &self,
         payload: Bytes,
         interval: Duration,
         going: impl Fn(u32) -> bool,
     ) -> u32 {
-        let (start, mut asked) = (clock::now(), 0);
-        while going(asked) {
-            self.ask(payload);
-            asked += 1;
-            clock::sleep_until(start + interval * u64::from(asked));
+        let (start, mut requested) = (clock::now(), 0);
+        while going(requested) {
+            self.request_echo(payload);
+            requested += 1;
+            clock::sleep_until(start + interval * u64::from(requested));
         }
-        asked
+        requested
     }
 
     /// The echoes that returned. Waits until there are `of` of them, at most for `patience`.
@@ -163,7 +163,7 @@ impl Datagrams {
         while clock::now() < deadline && lock(&self.echoes).len() < of as usize {
             clock::sleep_until(clock::now() + LOOK_INTERVAL);
         }
-        lock(&self.asked).clear();
+        lock(&self.requested).clear();
         std::mem::take(&mut *lock(&self.echoes))
     }
 

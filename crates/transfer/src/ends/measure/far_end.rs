@@ -44,7 +44,9 @@ pub(crate) fn serve(
     } else {
         open_datagrams(demux, &link).and_then(|opened| match opened {
             Some((echoes, streams)) => serve_orders(link, &echoes, &streams, account),
-            None => channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: false })),
+            None => {
+                channel.send_message(&Message::Measure(MeasureMessage::Ready { datagrams: false }))
+            }
         })
     };
     match result {
@@ -107,7 +109,7 @@ fn serve_orders(
     account: &MeasureAccount<'_>,
 ) -> Result<()> {
     let channel = Arc::clone(&link.channel);
-    channel.say(&Message::Measure(MeasureMessage::Ready { datagrams: true }))?;
+    channel.send_message(&Message::Measure(MeasureMessage::Ready { datagrams: true }))?;
     receiving([echoes, streams], || orders(&mut link.frames, &channel, streams, account))
 }
 
@@ -135,19 +137,20 @@ fn orders(
                 let ordered = Stream { number: stream, packets, gap, spacing };
                 // Includes IPv6 and UDP headers. Otherwise small packets would be almost free.
                 let packet = u64::from(payload_bytes) + 48;
-                account.pay_whole(Cost {
+                account.charge_in_full(Cost {
                     bytes: Bytes::new(u64::from(packets) * packet),
                     time: gap * u64::from(packets),
                 })?;
                 datagrams.send_stream(ordered, Bytes::new(payload_bytes.into()));
-                channel.say(&Message::Measure(MeasureMessage::Sent { stream, packets }))?;
+                channel
+                    .send_message(&Message::Measure(MeasureMessage::Sent { stream, packets }))?;
             }
             MeasureMessage::Report { stream, packets } => {
                 let arrivals = datagrams.take_arrivals(stream, packets, WORD_TIMEOUT / 2);
                 for batch in arrivals.chunks(MAX_ARRIVALS) {
-                    channel.tell(&Record::Arrivals(batch.iter().map(arrival).collect()))?;
+                    channel.send_record(&Record::Arrivals(batch.iter().map(arrival).collect()))?;
                 }
-                channel.say(&Message::Measure(MeasureMessage::Reported { stream }))?;
+                channel.send_message(&Message::Measure(MeasureMessage::Reported { stream }))?;
             }
             // Loads have their own connections, so they are not allowed here.
             _ => return Err(TransferError::PeerFailed("it sent a command out of order".into())),
@@ -175,17 +178,17 @@ fn serve_load(mut link: Link, account: &MeasureAccount<'_>) -> Result<()> {
         MeasureMessage::Fill { duration_ms, max_bytes } => {
             let duration =
                 Duration::from_millis(duration_ms.min(LONGEST_LOAD.as_nanos() / 1_000_000));
-            let asked = Cost { bytes: Bytes::new(max_bytes), time: duration };
-            let paid = account.pay(asked)?;
-            let filled = fill(&link.channel, paid.time, paid.bytes)?;
+            let requested = Cost { bytes: Bytes::new(max_bytes), time: duration };
+            let granted = account.charge(requested)?;
+            let filled = fill(&link.channel, granted.time, granted.bytes)?;
             if let MeasureMessage::Filled { content_bytes, .. } = &filled {
-                account.give_back(paid.bytes.saturating_sub(Bytes::new(*content_bytes)));
+                account.give_back(granted.bytes.saturating_sub(Bytes::new(*content_bytes)));
             }
-            link.channel.say(&Message::Measure(filled))
+            link.channel.send_message(&Message::Measure(filled))
         }
         MeasureMessage::Drain => {
             let drained = drain(&mut link.frames, LONGEST_LOAD)?;
-            link.channel.say(&Message::Measure(MeasureMessage::Drained {
+            link.channel.send_message(&Message::Measure(MeasureMessage::Drained {
                 content_bytes: drained.content.get(),
                 elapsed_us: drained.elapsed.as_micros(),
             }))

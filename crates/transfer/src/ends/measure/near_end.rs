@@ -128,7 +128,7 @@ pub fn measure(
         echoes: &echoes,
         streams: &streams,
         headers: channel.udp_headers(),
-        asked: 0,
+        requested: 0,
     };
     let mut measurement = Measurement::new(plan);
     let waited = scheduling::cpu_waits();
@@ -155,7 +155,7 @@ struct Prober<'a> {
     echoes: &'a Datagrams,
     streams: &'a Datagrams,
     headers: Bytes,
-    asked: u32,
+    requested: u32,
 }
 
 impl Prober<'_> {
@@ -208,21 +208,23 @@ impl Prober<'_> {
         match *step {
             Step::Echo { packets, interval, size } => {
                 let payload = size.saturating_sub(self.headers);
-                let asked = self.echoes.ask_while(payload, interval, |asked| asked < packets);
-                let echoes = self.echoes.take_echoes(asked, ECHO_PATIENCE);
-                Ok(StepResult::Echo(EchoRecord { sent: asked, size, echoes }))
+                let requested =
+                    self.echoes.request_while(payload, interval, |requested| requested < packets);
+                let echoes = self.echoes.take_echoes(requested, ECHO_PATIENCE);
+                Ok(StepResult::Echo(EchoRecord { sent: requested, size, echoes }))
             }
             Step::Stream { direction, packets, size, gap, spacing, echoes } => {
-                self.asked += 1;
-                let stream = Stream { number: self.asked, packets, gap, spacing };
+                self.requested += 1;
+                let stream = Stream { number: self.requested, packets, gap, spacing };
                 let payload = size.saturating_sub(self.headers);
-                let (mut arrivals, beside) = self.beside(echoes, |prober| match direction {
-                    Direction::Down => prober.stream_down(stream, payload),
-                    Direction::Up => prober.stream_up(stream, payload),
-                })?;
+                let (mut arrivals, with_echoes) =
+                    self.with_echoes(echoes, |prober| match direction {
+                        Direction::Down => prober.stream_down(stream, payload),
+                        Direction::Up => prober.stream_up(stream, payload),
+                    })?;
                 // The far end may report only packets that this end sent.
                 arrivals.retain(|arrival| arrival.index < packets);
-                Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, beside))
+                Ok(StepResult::Stream(StreamRecord { sent: packets, size, arrivals }, with_echoes))
             }
             Step::Load { direction, duration, max } => {
                 let dialed = self.contact.dial_to_measure(true);
@@ -231,31 +233,31 @@ impl Prober<'_> {
                     let why = "cannot open a second connection for the load";
                     return Ok(StepResult::Failed(why.into()));
                 };
-                let (mut load, beside) = self.beside(true, |_| match direction {
+                let (mut load, with_echoes) = self.with_echoes(true, |_| match direction {
                     Direction::Down => load_down(link, duration, max),
                     Direction::Up => load_up(link, duration, max),
                 })?;
-                load.echoes = beside;
+                load.echoes = with_echoes;
                 Ok(StepResult::Load(load))
             }
         }
     }
 
-    /// Runs `work`, and requests echoes meanwhile if they are `wanted`.
-    fn beside<T>(
+    /// Runs `work`, and requests echoes meanwhile if they are `enabled`.
+    fn with_echoes<T>(
         &mut self,
-        wanted: bool,
+        enabled: bool,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<(T, EchoRecord)> {
         let payload = ECHO_SIZE.saturating_sub(self.headers);
-        let (datagrams, over) = (self.echoes, AtomicBool::new(!wanted));
+        let (datagrams, finished) = (self.echoes, AtomicBool::new(!enabled));
         thread::scope(|scope| {
             let asking = scope.spawn(|| {
-                let going = |_| !over.load(Ordering::Acquire);
-                datagrams.ask_while(payload, ECHO_INTERVAL, going)
+                let going = |_| !finished.load(Ordering::Acquire);
+                datagrams.request_while(payload, ECHO_INTERVAL, going)
             });
             let done = work(self);
-            over.store(true, Ordering::Release);
+            finished.store(true, Ordering::Release);
             let sent = asking.join().unwrap_or(0);
             let echoes = if sent > 0 {
                 datagrams.take_echoes(sent, Duration::from_millis(500))
@@ -272,7 +274,7 @@ impl Prober<'_> {
             Spacing::Poisson => (true, 0),
             Spacing::PoissonPairs(apart) => (true, apart.as_nanos()),
         };
-        self.channel.say(&Message::Measure(MeasureMessage::Send {
+        self.channel.send_message(&Message::Measure(MeasureMessage::Send {
             stream: stream.number,
             packets: stream.packets,
             payload_bytes: payload.get() as u32,
@@ -290,7 +292,7 @@ impl Prober<'_> {
 
     fn stream_up(&mut self, stream: Stream, payload: Bytes) -> Result<Vec<Arrival>> {
         self.streams.send_stream(stream, payload);
-        self.channel.say(&Message::Measure(MeasureMessage::Report {
+        self.channel.send_message(&Message::Measure(MeasureMessage::Report {
             stream: stream.number,
             packets: stream.packets,
         }))?;
@@ -330,7 +332,7 @@ fn deadline(stream: Stream) -> Time {
 }
 
 fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord> {
-    link.channel.say(&Message::Measure(MeasureMessage::Fill {
+    link.channel.send_message(&Message::Measure(MeasureMessage::Fill {
         duration_ms: duration.as_nanos() / 1_000_000,
         max_bytes: max.get(),
     }))?;
@@ -340,9 +342,9 @@ fn load_down(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecor
 }
 
 fn load_up(mut link: Link, duration: Duration, max: Bytes) -> Result<LoadRecord> {
-    link.channel.say(&Message::Measure(MeasureMessage::Drain))?;
+    link.channel.send_message(&Message::Measure(MeasureMessage::Drain))?;
     let filled = fill(&link.channel, duration, max)?;
-    link.channel.say(&Message::Measure(filled.clone()))?;
+    link.channel.send_message(&Message::Measure(filled.clone()))?;
     match next_word(&mut link.frames, clock::now() + duration + WORD_TIMEOUT)? {
         MeasureMessage::Drained { content_bytes, elapsed_us } => {
             link.channel.sever();

@@ -38,7 +38,7 @@ impl Sending<'_> {
             }
             clock::sleep_until(clock::now() + UNSENT_INTERVAL);
         }
-        self.channel.say(&Message::SenderSummary(self.closing()?))
+        self.channel.send_message(&Message::SenderSummary(self.closing()?))
     }
 
     pub(super) fn closing(&self) -> Result<SenderSummary> {
@@ -117,11 +117,11 @@ impl Sending<'_> {
             }
             if let Some((by, each)) = limits.poll(now, &states, control.congestion) {
                 let each_bps = each.map(Rate::bits_per_second);
-                let _ = self.channel.say_soon(&Message::SenderLimit { by, each_bps });
+                let _ = self.channel.queue_message(&Message::SenderLimit { by, each_bps });
             }
             if now >= busy_at {
                 busy_at = now + BUSY_INTERVAL;
-                let _ = self.channel.say_soon(&Message::Busy);
+                let _ = self.channel.queue_message(&Message::Busy);
             }
         }
     }

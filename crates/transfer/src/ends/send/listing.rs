@@ -49,16 +49,16 @@ impl Sending<'_> {
             }
             last = clock::now();
             let first = count - entries.len() as u32;
-            self.tell_entries(first, &mut entries, &mut unanswered)
+            self.send_entries(first, &mut entries, &mut unanswered)
         })?;
         let first = count - entries.len() as u32;
-        self.tell_entries(first, &mut entries, &mut unanswered)?;
+        self.send_entries(first, &mut entries, &mut unanswered)?;
         self.files.listed(u64::from(files), Bytes::new(bytes));
-        self.channel.tell(&Record::Listed { entries: count, files, bytes, left_out })
+        self.channel.send_record(&Record::Listed { entries: count, files, bytes, left_out })
     }
 
     /// Sends these entries; the first has the number `first`.
-    fn tell_entries(
+    fn send_entries(
         &self,
         first: u32,
         entries: &mut Vec<Entry>,
@@ -79,7 +79,7 @@ impl Sending<'_> {
         for entry in entries.drain(..) {
             let length = encoded_bound(&entry);
             if size + length > MAX_RECORD_BYTES as usize && !batch.is_empty() {
-                self.channel.tell(&Record::Entries(std::mem::take(&mut batch)))?;
+                self.channel.send_record(&Record::Entries(std::mem::take(&mut batch)))?;
                 size = 0;
             }
             size += length;

@@ -32,9 +32,9 @@ use crate::lock::lock;
 use crate::observer::{Agreed, FileLog, TransferObserver, joined};
 use crate::options::SendOptions;
 use crate::wire::channel::Channel;
+use crate::wire::end_signal::EndSignal;
 use crate::wire::frame_reader::FrameReader;
 use crate::wire::link::{FurtherLinks, Link, named_congestion, set_congestion};
-use crate::wire::over::Over;
 use crate::{Result, TransferError};
 use steering::LastControl;
 
@@ -94,7 +94,7 @@ pub(crate) fn send(
             links: Mutex::default(),
             last_control: Mutex::default(),
             streams: AtomicU32::new(1),
-            over: Over::default(),
+            over: EndSignal::default(),
             failed: Mutex::default(),
             event_fd: EventFd::new().map_err(TransferError::system("making an eventfd"))?,
         };
@@ -117,7 +117,7 @@ fn offer(
     // The connecting end knows the other's UDP port: a listening sender does not answer probes.
     let can_answer = options.probes && further.dial.is_some();
     let probe_responder = probe_responder(&link.channel, &link.session, can_answer, observer);
-    link.channel.say(&Message::Offer(Offer {
+    link.channel.send_message(&Message::Offer(Offer {
         name: list.offered.as_str().into(),
         size: list.size.map(Bytes::get),
         one_file: list.one_file,
@@ -173,7 +173,7 @@ struct Sending<'a> {
     last_control: Mutex<LastControl>,
     /// How many connections the receiver wants.
     streams: AtomicU32,
-    over: Over,
+    over: EndSignal,
     /// Why a thread beside the main one ended the transfer.
     failed: Mutex<Option<TransferError>>,
     event_fd: EventFd,
@@ -190,7 +190,7 @@ impl Sending<'_> {
     ) -> Result<TransferSummary> {
         let cpu = process::cpu_time();
         let connects = further.dial.is_some();
-        let (wants, wanted) = crossbeam_channel::unbounded();
+        let (requests, wanted) = crossbeam_channel::unbounded();
         let (out, ready) = crossbeam_channel::bounded::<Frames>(READ_AHEAD);
         let (spent, empty) = crossbeam_channel::bounded(READ_AHEAD * 2);
         let outcome = thread::scope(|scope| {
@@ -224,23 +224,23 @@ impl Sending<'_> {
             scope.spawn(move || self.write(channel, &first_ready, &first_spent));
             scope.spawn(move || self.join_links(further, &ready, &spent));
             let listener = scope.spawn(move || {
-                let heard = self.listen(frames, &wants);
-                if let Err(error) = &heard {
+                let received = self.listen(frames, &requests);
+                if let Err(error) = &received {
                     self.stop_listening(error);
                 }
-                heard
+                received
             });
             let _ = lister.join();
             if self.files.wait_until_sent() {
                 lock(&self.order).end();
-                self.channel.say(&Message::End).unwrap_or_else(|error| self.fail(error));
+                self.channel.send_message(&Message::End).unwrap_or_else(|error| self.fail(error));
                 if !connects {
                     // The content is safe, whether or not the receiver hears our numbers.
                     let _ = self.summarise_once_left();
                 }
             }
-            let heard = listener.join().unwrap_or(Err(TransferError::Interrupted));
-            self.close(heard, connects)
+            let received = listener.join().unwrap_or(Err(TransferError::Interrupted));
+            self.close(received, connects)
         });
         let (summary, closing) = outcome?;
         let cpu = process::cpu_time().saturating_sub(cpu);
@@ -260,10 +260,10 @@ impl Sending<'_> {
         }
     }
 
-    /// Ends all work, after the receiver's summary was `heard`. Returns it with this end's counts.
+    /// Ends all work, after the receiver's summary was `received`. Returns it with this end's counts.
     fn close(
         &self,
-        heard: Result<ReceiverSummary>,
+        received: Result<ReceiverSummary>,
         connects: bool,
     ) -> Result<(ReceiverSummary, Option<SenderSummary>)> {
         self.over.set();
@@ -272,14 +272,14 @@ impl Sending<'_> {
         if let Some(probe_responder) = self.probe_responder() {
             probe_responder.done();
         }
-        let closing = heard.is_ok().then(|| self.closing());
+        let closing = received.is_ok().then(|| self.closing());
         if let (true, Some(Ok(closing))) = (connects, &closing) {
-            let _ = self.channel.say(&Message::SenderSummary(closing.clone()));
+            let _ = self.channel.send_message(&Message::SenderSummary(closing.clone()));
         }
         for link in lock(&self.links).iter().skip(1) {
             link.channel.sever();
         }
-        let summary = heard.map_err(|error| self.cause(error))?;
+        let summary = received.map_err(|error| self.cause(error))?;
         match lock(&self.failed).take() {
             Some(cause) => Err(cause),
             None => Ok((summary, closing.transpose()?)),
@@ -349,10 +349,10 @@ impl Sending<'_> {
 
     /// Sets the congestion control that a user named, at either end.
     fn set_named_congestion(&self, socket: &TcpStream) -> Result<()> {
-        let asked = self.accept.get().and_then(|accept| accept.congestion.as_ref());
-        match (asked, &self.options.congestion) {
+        let requested = self.accept.get().and_then(|accept| accept.congestion.as_ref());
+        match (requested, &self.options.congestion) {
             (Some(name), _) => {
-                set_congestion(socket, name.raw()).map_err(TransferError::asked_by_peer)
+                set_congestion(socket, name.raw()).map_err(TransferError::requested_by_peer)
             }
             (None, Some(name)) => set_congestion(socket, name),
             (None, None) => Ok(()),
@@ -376,12 +376,12 @@ impl Sending<'_> {
         match (error, lock(&self.failed).take()) {
             // The receiver's last message before it hung up gives the reason.
             (
-                said @ (TransferError::Refused(_)
+                reported @ (TransferError::Refused(_)
                 | TransferError::PeerFailed(_)
                 | TransferError::Stopped
                 | TransferError::Protocol { .. }),
                 _,
-            ) => said,
+            ) => reported,
             (TransferError::PeerGone { peer, .. }, None | Some(TransferError::Interrupted))
             | (_, Some(TransferError::PeerGone { peer, .. })) => {
                 TransferError::PeerGone { peer, done: self.files.so_far().0 }
@@ -395,7 +395,7 @@ impl Sending<'_> {
     fn stop_listening(&self, error: &TransferError) {
         self.stop(error);
         // After a failure at this end, which has stopped reading, the receiver must still be told of it.
-        if error.is_peers_doing() && lock(&self.failed).is_none() {
+        if error.is_caused_by_peer() && lock(&self.failed).is_none() {
             // The receiver may never open its window again: a write would block for a minute.
             self.channel.sever();
         }

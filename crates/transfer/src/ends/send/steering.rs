@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Rate};
 use super::Sending;
 use crate::control::sender_link::SenderLink;
 use crate::files::file_reader::Frames;
-use crate::files::outgoing::Want;
+use crate::files::outgoing::FileRequest;
 use crate::limits::MAX_PHASE_LENGTH;
 use crate::lock::lock;
 use crate::wire::channel::Channel;
@@ -43,10 +43,10 @@ impl Sending<'_> {
         spent: &Sender<Vec<u8>>,
     ) {
         thread::scope(|scope| {
-            let wanted = || self.streams.load(Ordering::Acquire);
-            further.run(&self.over, wanted, |link| {
+            let requested = || self.streams.load(Ordering::Acquire);
+            further.run(&self.over, requested, |link| {
                 let channel = link.channel;
-                channel.share_last_heard(self.channel);
+                channel.share_last_received(self.channel);
                 if self.add_link(&channel).is_ok() {
                     scope.spawn(move || self.write(&channel, ready, spent));
                 }
@@ -77,14 +77,14 @@ impl Sending<'_> {
     pub(super) fn listen(
         &self,
         mut frames: FrameReader,
-        wants: &Sender<Vec<Want>>,
+        requests: &Sender<Vec<FileRequest>>,
     ) -> Result<ReceiverSummary> {
         loop {
             let mut control = None;
             while let Some(part) = frames.next_part()? {
                 let item = lock(&self.order).handle(part)?;
                 match item {
-                    ReceiverItem::Answers(answers) => self.files.answered(answers, wants)?,
+                    ReceiverItem::Answers(answers) => self.files.answered(answers, requests)?,
                     ReceiverItem::Hashes(entry, first, hashes) => {
                         self.files.hashes(entry, first, hashes)?;
                     }
@@ -92,7 +92,7 @@ impl Sending<'_> {
                     ReceiverItem::Deleted(names, failures) => self.files.deleted(&names, &failures),
                     ReceiverItem::Message(Message::ReceiverSummary(summary)) => return Ok(summary),
                     ReceiverItem::Message(message) => {
-                        control = self.obey(message)?.or(control);
+                        control = self.handle_message(message)?.or(control);
                     }
                 }
             }
@@ -108,7 +108,7 @@ impl Sending<'_> {
     }
 
     /// Carries out one message. Returns how the receiver steers, if it says so.
-    fn obey(&self, message: Message) -> Result<Option<LastControl>> {
+    fn handle_message(&self, message: Message) -> Result<Option<LastControl>> {
         match message {
             Message::Steer { pacing_bps, window, congestion, phase } => {
                 return Ok(Some(LastControl {
@@ -145,9 +145,9 @@ impl Sending<'_> {
             let socket = link.channel.socket();
             let pacing = |control: &LastControl| (control.pacing, control.congestion);
             link.congestion.follow(socket, pacing(before), pacing(control));
-            let (wanted, max) = (control.pacing, self.options.rate_limit);
-            if wanted.is_some() || before.pacing.is_some() || max.is_some() {
-                let pace = wanted.into_iter().chain(max).min();
+            let (requested, max) = (control.pacing, self.options.rate_limit);
+            if requested.is_some() || before.pacing.is_some() || max.is_some() {
+                let pace = requested.into_iter().chain(max).min();
                 let pace = pace.map_or(UNLIMITED_PACE, |pace| pace.scaled(1.0 / n as f64));
                 let pace = pace.max(MIN_PACE);
                 match max {

@@ -33,7 +33,7 @@ impl IncomingFiles {
             let Some((path, _)) = names.get(number).filter(|_| !self.is_over()) else { break };
             let made = match names.get(to) {
                 _ if self.policy.leave
-                    && target.status(&path).is_ok_and(|there| there.is_some()) =>
+                    && target.status(&path).is_ok_and(|current| current.is_some()) =>
                 {
                     Ok(false)
                 }
@@ -44,7 +44,7 @@ impl IncomingFiles {
                 None => Err(ProtocolError::NoEntry(to).into()),
             };
             if !matches!(made, Ok(true)) {
-                self.give_room_back(room_of(0));
+                self.release_room(room_of(0));
             }
             match made {
                 Ok(new) => lock(&self.state).count(Fate::of_link(new)),

@@ -30,8 +30,8 @@ impl Destination {
             return into(path, view);
         }
         let (parent, name) = split(path);
-        let there = std::fs::metadata(&parent);
-        if there.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        let parent_metadata = std::fs::metadata(&parent);
+        if parent_metadata.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
             return Err(TransferError::NoParent(path.clone(), parent));
         }
         let takes_name = offer.one_file && !path.as_os_str().as_bytes().ends_with(b"/");

@@ -24,23 +24,23 @@ impl IncomingFiles {
         entry: Entry,
     ) -> Planned {
         // Where the directory is not there, nothing in it is.
-        let there = target.status(&entry.path).unwrap_or(None);
-        self.check_special(target, &entry.path, there.as_ref())?;
+        let current = target.status(&entry.path).unwrap_or(None);
+        self.check_special(target, &entry.path, current.as_ref())?;
         match &entry.kind {
             EntryKind::File { size, .. } => {
                 let size = *size;
-                self.dry_run_file(target, number, entry, Some(size), there.as_ref())
+                self.dry_run_file(target, number, entry, Some(size), current.as_ref())
             }
-            EntryKind::Stream => self.dry_run_file(target, number, entry, None, there.as_ref()),
-            EntryKind::Directory => self.dry_run_directory(target, &entry, there.as_ref()),
+            EntryKind::Stream => self.dry_run_file(target, number, entry, None, current.as_ref()),
+            EntryKind::Directory => self.dry_run_directory(target, &entry, current.as_ref()),
             EntryKind::Symlink { target: to } => {
-                let same = there.as_ref().is_some_and(|stat| {
+                let same = current.as_ref().is_some_and(|stat| {
                     target.may_tell(stat) && target.is_symlink_to(&entry.path, to)
                 });
-                self.dry_run_link(target, &entry.path, same, there.as_ref(), DryRunKind::Symlink)
+                self.dry_run_link(target, &entry.path, same, current.as_ref(), DryRunKind::Symlink)
             }
             EntryKind::HardLink { to } => {
-                self.dry_run_hard_link(target, &entry.path, *to, there.as_ref())
+                self.dry_run_hard_link(target, &entry.path, *to, current.as_ref())
             }
             EntryKind::Special => Ok((Answer::Nothing, None)),
         }
@@ -52,13 +52,13 @@ impl IncomingFiles {
         number: u32,
         entry: Entry,
         size: Option<u64>,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Planned {
-        self.check_directory(target, &entry.path, there)?;
-        if self.leaves(there) {
+        self.check_directory(target, &entry.path, current)?;
+        if self.skips_existing(current) {
             return Ok(self.is_there(Fate::Unchanged));
         }
-        let shown = there.filter(|stat| target.may_tell(stat));
+        let shown = current.filter(|stat| target.may_tell(stat));
         if let Some(stat) = shown.filter(|stat| is_same(stat, size.unwrap_or(0), entry.modified))
             && !self.policy.checksum
         {
@@ -74,7 +74,7 @@ impl IncomingFiles {
         let regular = shown.is_some_and(|stat| target::is(stat, FileType::RegularFile));
         if regular
             && self.policy.checksum
-            && there.is_some_and(|s| s.st_size as u64 == size.unwrap_or(0))
+            && current.is_some_and(|s| s.st_size as u64 == size.unwrap_or(0))
         {
             let mut file = IncomingFile::new(number, entry, Some(size.unwrap_or(0)));
             file.compare_only = true;
@@ -84,7 +84,7 @@ impl IncomingFiles {
             let file = lock(&self.state).open(file);
             return Ok((Answer::Compare { pieces }, followed(compared, file)));
         }
-        if there.is_some() && !self.policy.replace {
+        if current.is_some() && !self.policy.replace {
             return Err(TransferError::Exists(entry.path.to_string().into()));
         }
         lock(&self.state).would_arrive.insert(number);
@@ -95,13 +95,13 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         entry: &Entry,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Planned {
         let owner = entry.owner.as_ref().map(|owner| (owner.user, owner.group));
-        match there {
+        match current {
             None => Ok(self.would_write(&entry.path, DryRunKind::Directory, None)),
             Some(stat) if !target::is(stat, FileType::Directory) => {
-                self.check_not_directory(target, &entry.path, there)?;
+                self.check_not_directory(target, &entry.path, current)?;
                 Ok(self.would_write(&entry.path, DryRunKind::Directory, None))
             }
             Some(stat)
@@ -119,7 +119,7 @@ impl IncomingFiles {
         target: &TargetDirectory,
         path: &RelativePath,
         to: u32,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Planned {
         let (first, arrives) = {
             let state = lock(&self.state);
@@ -128,16 +128,16 @@ impl IncomingFiles {
             let first = state.names.get(to).filter(|_| is_kept);
             (first, is_kept || state.would_arrive.contains(to))
         };
-        let stays = there.is_some() && self.policy.leave;
+        let stays = current.is_some() && self.policy.leave;
         if !arrives && !stays {
             return Err(TransferError::ForeignLink(path.to_string().into()));
         }
         let inode = |stat: &Stat| (stat.st_dev, stat.st_ino);
         let first = first.and_then(|(path, _)| target.status(&path).ok().flatten());
-        let same = there.is_some_and(|stat| {
+        let same = current.is_some_and(|stat| {
             target.may_tell(stat) && first.as_ref().map(inode) == Some(inode(stat))
         });
-        self.dry_run_link(target, path, same, there, DryRunKind::HardLink)
+        self.dry_run_link(target, path, same, current, DryRunKind::HardLink)
     }
 
     /// A link; `same`: it is there.
@@ -146,16 +146,16 @@ impl IncomingFiles {
         target: &TargetDirectory,
         path: &RelativePath,
         same: bool,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
         kind: DryRunKind,
     ) -> Planned {
-        if same || there.is_some() && self.policy.leave {
+        if same || current.is_some() && self.policy.leave {
             return Ok(self.is_there(Fate::Unchanged));
         }
-        if there.is_some() && !self.policy.replace {
+        if current.is_some() && !self.policy.replace {
             return Err(TransferError::Exists(path.to_string().into()));
         }
-        self.check_directory(target, path, there)?;
+        self.check_directory(target, path, current)?;
         Ok(self.would_write(path, kind, None))
     }
 

@@ -17,7 +17,7 @@ use crate::limits::{FREE_COMPARED_PIECES, HOLES_PER_PIECE};
 use crate::lock::lock;
 use crate::{Result, TransferError};
 
-pub(super) struct There {
+pub(super) struct CurrentContent {
     pub source: File,
     /// Number of leading pieces to compare.
     pub pieces: u32,
@@ -29,7 +29,7 @@ pub(super) struct There {
 /// A file that gets its hashes sent after the answer.
 pub(super) struct Compared {
     pub file: Arc<IncomingFile>,
-    pub there: There,
+    pub current: CurrentContent,
 }
 
 impl IncomingFiles {
@@ -39,7 +39,7 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         file: &IncomingFile,
-    ) -> Result<Option<There>> {
+    ) -> Result<Option<CurrentContent>> {
         let failed = |error| target::failed(&file.path, error);
         let source = target.open_file(&file.path).map_err(failed)?;
         let metadata = source.metadata().map_err(failed)?;
@@ -48,7 +48,7 @@ impl IncomingFiles {
             return Ok(None);
         }
         let pieces = compared(&metadata, file.size.unwrap_or(0));
-        Ok(Some(There { source, pieces, id, is_partial: false }))
+        Ok(Some(CurrentContent { source, pieces, id, is_partial: false }))
     }
 
     /// The partial file of an interrupted transfer, to resume from.
@@ -56,7 +56,7 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         file: &mut IncomingFile,
-    ) -> Result<Option<There>> {
+    ) -> Result<Option<CurrentContent>> {
         let failed = |error| exists_or(&file.path, error);
         let size = file.size.unwrap_or(0);
         if hash_tree::pieces(size) <= 1 || !target.has_temp_file(&file.path) {
@@ -70,21 +70,21 @@ impl IncomingFiles {
         let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         (content.temp_file, content.slot) = (Some(temp_file), Some(slot));
         let (pieces, id) = (compared(&metadata, size), (metadata.dev(), metadata.ino()));
-        Ok(Some(There { source, pieces, id, is_partial: true }))
+        Ok(Some(CurrentContent { source, pieces, id, is_partial: true }))
     }
 
     pub(super) fn send_hashes(
         &self,
         file: &IncomingFile,
-        there: &There,
+        current: &CurrentContent,
         answers: &dyn Answers,
     ) -> Result<()> {
         let size = file.size.unwrap_or(0);
         let only = file.is_one_piece();
         let mut buffer = vec![0; PIECE_BYTES as usize];
         let (mut first, mut data) = (0, 0);
-        while first < there.pieces {
-            let next = there.pieces.min(first + MAX_HASHES as u32);
+        while first < current.pieces {
+            let next = current.pieces.min(first + MAX_HASHES as u32);
             let mut hashes = Vec::with_capacity((next - first) as usize);
             for piece in first..next {
                 if self.is_over() {
@@ -93,18 +93,18 @@ impl IncomingFiles {
                 let (from, length) = (u64::from(piece) * PIECE_BYTES, piece_length(size, piece));
                 let bytes = &mut buffer[..length as usize];
                 if data <= from {
-                    data = next_data(&there.source, from, u64::MAX);
+                    data = next_data(&current.source, from, u64::MAX);
                 }
                 let is_hole = data >= from + length && !only;
                 if is_hole {
                     bytes.fill(0);
-                } else if there.source.read_exact_at(bytes, from).is_err() {
+                } else if current.source.read_exact_at(bytes, from).is_err() {
                     // An unreadable piece counts as different.
                     hashes.push([0; 32]);
                     continue;
                 }
                 let hash = piece_hash(piece, only, bytes);
-                if there.is_partial {
+                if current.is_partial {
                     lock(&file.content).resumable = piece + 1;
                     self.resumed.fetch_add(length, Ordering::Relaxed);
                 }
@@ -114,7 +114,7 @@ impl IncomingFiles {
                 }
                 hashes.push(hash);
             }
-            answers.tell(&Record::Hashes { entry: file.number, first, hashes })?;
+            answers.send_record(&Record::Hashes { entry: file.number, first, hashes })?;
             first = next;
         }
         Ok(())
@@ -122,18 +122,21 @@ impl IncomingFiles {
 }
 
 /// The file with hashes to send, if it has any.
-pub(super) fn followed(there: Option<There>, file: Arc<IncomingFile>) -> Option<Compared> {
-    there.filter(|there| there.pieces > 0).map(|there| Compared { file, there })
+pub(super) fn followed(
+    current: Option<CurrentContent>,
+    file: Arc<IncomingFile>,
+) -> Option<Compared> {
+    current.filter(|current| current.pieces > 0).map(|current| Compared { file, current })
 }
 
 /// Number of whole pieces of a file of `size` bytes to compare with the existing file. Comparing holes takes time but no disk
 /// space, so their number is limited in proportion to the content.
-fn compared(there: &Metadata, size: u64) -> u32 {
-    let length = there.len();
+fn compared(current: &Metadata, size: u64) -> u32 {
+    let length = current.len();
     let pieces = hash_tree::pieces(size.min(length));
     let whole = |pieces: u64| pieces * PIECE_BYTES <= length || length >= size;
     let covered = if whole(pieces) { pieces } else { pieces - 1 };
-    let content = hash_tree::pieces(there.blocks() * STAT_BLOCK_BYTES);
+    let content = hash_tree::pieces(current.blocks() * STAT_BLOCK_BYTES);
     let max = FREE_COMPARED_PIECES + content.saturating_mul(HOLES_PER_PIECE);
     u32::try_from(covered.min(max)).unwrap_or(u32::MAX)
 }

@@ -64,9 +64,9 @@ pub(super) struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
     /// Takes a slot, unless all are in use.
-    pub fn take(taken: &Arc<AtomicUsize>) -> Option<Slot> {
-        let slot = Slot(Arc::clone(taken));
-        (taken.fetch_add(1, Ordering::AcqRel) < MAX_UNFINISHED_FILES).then_some(slot)
+    pub fn take(in_use: &Arc<AtomicUsize>) -> Option<Slot> {
+        let slot = Slot(Arc::clone(in_use));
+        (in_use.fetch_add(1, Ordering::AcqRel) < MAX_UNFINISHED_FILES).then_some(slot)
     }
 }
 
@@ -78,7 +78,7 @@ impl Drop for Slot {
 
 impl Content {
     /// Whether part of the file exists: an interrupted transfer's partial file, or the file itself.
-    pub fn is_there(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.temp_file.is_some() || self.basis.is_some()
     }
 

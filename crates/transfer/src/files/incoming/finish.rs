@@ -151,7 +151,7 @@ impl IncomingFiles {
             return;
         }
         state.open_bytes -= file.weight();
-        self.give_room_back(room);
+        self.release_room(room);
         let done = |(hash, fate): &(blake3::Hash, Fate)| {
             (*hash, *fate == Fate::Written && !self.policy.dry_run)
         };

@@ -37,7 +37,7 @@ enum HoleJob {
 /// Queue and costs of the thread that hashes holes.
 pub(super) struct HoleWork {
     jobs: Sender<HoleJob>,
-    taken: Receiver<HoleJob>,
+    queued_jobs: Receiver<HoleJob>,
     runs: AtomicUsize,
     /// Hole pieces hashed early, and hole pieces of complete files.
     early: AtomicU64,
@@ -46,9 +46,9 @@ pub(super) struct HoleWork {
 
 impl Default for HoleWork {
     fn default() -> HoleWork {
-        let (jobs, taken) = crossbeam_channel::unbounded();
+        let (jobs, queued_jobs) = crossbeam_channel::unbounded();
         let (runs, early, finished) = Default::default();
-        HoleWork { jobs, taken, runs, early, finished }
+        HoleWork { jobs, queued_jobs, runs, early, finished }
     }
 }
 
@@ -82,7 +82,7 @@ impl HoleWork {
 impl IncomingFiles {
     /// Hashes holes, and finishes files with holes, until the transfer ends.
     pub fn hash_holes(&self) -> Result<()> {
-        while self.holes.taken.recv().is_ok_and(|job| self.do_hole_job(job)) {}
+        while self.holes.queued_jobs.recv().is_ok_and(|job| self.do_hole_job(job)) {}
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl IncomingFiles {
     /// Runs the queued jobs.
     #[cfg(test)]
     pub fn hash_waiting_holes(&self) {
-        while self.holes.taken.try_recv().is_ok_and(|job| self.do_hole_job(job)) {}
+        while self.holes.queued_jobs.try_recv().is_ok_and(|job| self.do_hole_job(job)) {}
     }
 
     /// Number of hole pieces that this transfer may cause to be hashed.
@@ -157,7 +157,7 @@ impl IncomingFiles {
     pub(super) fn take_holes(&self, entry: u32, first: u32, pieces: u32) -> Result<()> {
         let Some(file) = self.file(entry)? else { return Ok(()) };
         let Some(size) = file.size else { return Err(ProtocolError::NoEntry(entry).into()) };
-        let taken = {
+        let queued_jobs = {
             let mut content = lock(&file.content);
             if content.closed {
                 return Ok(());
@@ -181,7 +181,7 @@ impl IncomingFiles {
                 Err(TransferError::TooMuch { path, reason })
             }
         };
-        if let Err(error) = taken {
+        if let Err(error) = queued_jobs {
             self.give_up(&file, &error);
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl IncomingFiles {
         let from = u64::from(first) * PIECE_BYTES;
         let to = (from + u64::from(pieces) * PIECE_BYTES).min(file.size.unwrap_or(0));
         let go_on = || !self.is_over();
-        let resumed = content.is_there();
+        let resumed = content.exists();
         let made = match self.temp_file(file, content)? {
             Some(temp_file) if resumed => clear(&temp_file.file, from, to, &go_on),
             Some(_) => Ok(()),

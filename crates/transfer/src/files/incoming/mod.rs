@@ -1,6 +1,5 @@
 //! Incoming files: decides which content to request, writes pieces, and reports results.
 
-mod asked;
 mod complete;
 mod destination;
 mod dry_run;
@@ -17,6 +16,7 @@ mod pieces;
 mod plan;
 mod plan_file;
 mod prune;
+mod requested_sources;
 mod state;
 
 use std::io;
@@ -37,8 +37,6 @@ use crate::lock::lock;
 use crate::observer::FileLog;
 use crate::wire::channel::Channel;
 use crate::{Result, TransferError};
-pub(crate) use asked::Expected;
-pub use asked::{Asked, NamedThings, Nameless};
 pub(crate) use entry_queue::EntryQueue;
 use file::Content;
 use holes::HoleWork;
@@ -46,17 +44,19 @@ use kept::shortened;
 pub(crate) use pieces::Job;
 pub use prune::Delete;
 pub(crate) use prune::Deletion;
+pub(crate) use requested_sources::Expected;
+pub use requested_sources::{NamedThings, Nameless, RequestedSources};
 use state::IncomingState;
 
 /// The destination of records for the sender.
 pub(crate) trait Answers: Sync {
     /// Sends one record. Blocks while the sender does not read.
-    fn tell(&self, record: &Record) -> Result<()>;
+    fn send_record(&self, record: &Record) -> Result<()>;
 }
 
 impl Answers for Channel {
-    fn tell(&self, record: &Record) -> Result<()> {
-        Channel::tell(self, record)
+    fn send_record(&self, record: &Record) -> Result<()> {
+        Channel::send_record(self, record)
     }
 }
 
@@ -269,7 +269,7 @@ impl IncomingFiles {
         self.promised.fetch_sub(released, Ordering::Relaxed);
     }
 
-    fn give_room_back(&self, room: u64) {
+    fn release_room(&self, room: u64) {
         if let Some(quota) = self.quota() {
             quota.give_back(room);
         }
@@ -305,7 +305,7 @@ impl IncomingFiles {
     }
 
     /// Waits until no file is open, or until `is_over` returns true.
-    pub fn wait_until_whole(&self, is_over: impl Fn() -> bool) {
+    pub fn wait_until_complete(&self, is_over: impl Fn() -> bool) {
         let mut state = lock(&self.state);
         while !state.open.is_empty() && !is_over() {
             let look = std::time::Duration::from_millis(100);
@@ -376,7 +376,7 @@ impl Drop for IncomingFiles {
             if stays {
                 self.settle_room(&mut content, 0);
             } else {
-                self.give_room_back(content.room);
+                self.release_room(content.room);
             }
         }
     }

@@ -141,7 +141,7 @@ impl IncomingFiles {
             return Err(ProtocolError::Piece { piece, what: "after the end of its file" }.into());
         }
         // A piece that was received before is overwritten.
-        let is_new = !content.progress.came(piece);
+        let is_new = !content.progress.received(piece);
         content.progress.handle_piece(piece, length, header.hash)?;
         if is_new && piece < content.resumable {
             // The existing piece had other content, or was damaged.
@@ -170,7 +170,7 @@ impl IncomingFiles {
     fn is_plain(&self, file: &IncomingFile) -> bool {
         let content = lock(&file.content);
         matches!(self.destination, Destination::Directory { .. })
-            && !content.is_there()
+            && !content.exists()
             && !file.compare_only
     }
 
@@ -267,7 +267,7 @@ impl IncomingFiles {
     }
 
     /// Handles the sender's report that it cannot send an entry.
-    pub fn take_gone(&self, entry: u32, reason: &PeerText) -> Result<()> {
+    pub fn handle_gone(&self, entry: u32, reason: &PeerText) -> Result<()> {
         if let Some(file) = self.file(entry)?
             && !lock(&file.content).finishing
         {
@@ -332,7 +332,7 @@ impl IncomingFiles {
             None => 0,
         };
         temp_file.file.set_len(0)?;
-        self.give_room_back(left);
+        self.release_room(left);
         Ok(())
     }
 

@@ -40,13 +40,13 @@ impl IncomingFiles {
                 }
             };
             answers.push(answer);
-            if let Some(Compared { file, there }) = compared {
-                sender.tell(&Record::Answers(std::mem::take(&mut answers)))?;
-                self.send_hashes(&file, &there, sender)?;
+            if let Some(Compared { file, current }) = compared {
+                sender.send_record(&Record::Answers(std::mem::take(&mut answers)))?;
+                self.send_hashes(&file, &current, sender)?;
             }
         }
         if !answers.is_empty() {
-            sender.tell(&Record::Answers(answers))?;
+            sender.send_record(&Record::Answers(answers))?;
         }
         let full = lock(&self.state).open.len() > MAX_OPEN_FILES;
         let (what, when) = ("entries", "too far ahead of their content");
@@ -177,11 +177,11 @@ impl IncomingFiles {
         number: u32,
         entry: &Entry,
     ) -> Option<(Answer, Option<Compared>)> {
-        let there = target.status(&entry.path).ok().flatten();
-        let there = there.filter(|stat| target.may_tell(stat))?;
+        let current = target.status(&entry.path).ok().flatten();
+        let current = current.filter(|stat| target.may_tell(stat))?;
         match &entry.kind {
             EntryKind::File { size, .. } => {
-                let is_same = !self.policy.checksum && is_same(&there, *size, entry.modified);
+                let is_same = !self.policy.checksum && is_same(&current, *size, entry.modified);
                 is_same.then_some(())?;
                 self.remember(number, entry).ok()?;
                 self.unchanged.fetch_add(*size, Ordering::Relaxed);
@@ -193,7 +193,7 @@ impl IncomingFiles {
                 target.is_symlink_to(&entry.path, to).then_some(())?;
                 lock(&self.state).count(Fate::Unchanged);
             }
-            EntryKind::Directory => target::is(&there, FileType::Directory).then_some(())?,
+            EntryKind::Directory => target::is(&current, FileType::Directory).then_some(())?,
             EntryKind::HardLink { .. } | EntryKind::Stream | EntryKind::Special => return None,
         }
         Some((Answer::Nothing, None))
@@ -211,7 +211,7 @@ impl IncomingFiles {
 
     /// The error that the peer may see: without the right to read, it must not learn which kind of file is in the way.
     fn concealed(&self, path: &RelativePath, error: TransferError) -> TransferError {
-        let tells = match &error {
+        let reveals = match &error {
             TransferError::IsDirectory(_) | TransferError::NotADirectory(_) => true,
             TransferError::Write { source, .. } => source.raw_os_error().is_some_and(|code| {
                 [Errno::NOTDIR, Errno::LOOP, Errno::ISDIR, Errno::XDEV, Errno::ACCESS, Errno::NXIO]
@@ -219,7 +219,7 @@ impl IncomingFiles {
             }),
             _ => false,
         };
-        if tells && self.bounds.view.own_only {
+        if reveals && self.bounds.view.own_only {
             return TransferError::Exists(path.to_string().into());
         }
         error
@@ -247,7 +247,7 @@ impl IncomingFiles {
         self.take_room(&entry.path, room_of(0))?;
         let new = self.make_directory(target, &entry);
         if !matches!(new, Ok(true)) {
-            self.give_room_back(room_of(0));
+            self.release_room(room_of(0));
         }
         let new = new?;
         if new && !self.policy.dotfiles {
@@ -272,8 +272,8 @@ impl IncomingFiles {
         let (path, mode) = (&entry.path, entry.mode);
         match target.make_directory(path, mode) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let there = target.status(path).unwrap_or(None);
-                self.check_not_directory(target, path, there.as_ref())?;
+                let current = target.status(path).unwrap_or(None);
+                self.check_not_directory(target, path, current.as_ref())?;
                 self.replacing(target, path, || target.replace_by_directory(path, mode))
                     .map_err(|error| target::failed(path, error))?;
                 Ok(true)
@@ -290,7 +290,7 @@ impl IncomingFiles {
             .or_else(|error| self.left_alone(error))
             .map_err(|error| self.exists_or(target, path, error));
         if !matches!(new, Ok(true)) {
-            self.give_room_back(room_of(0));
+            self.release_room(room_of(0));
         }
         let new = new?;
         if new {
@@ -315,8 +315,8 @@ impl IncomingFiles {
         path: &RelativePath,
         error: io::Error,
     ) -> TransferError {
-        let there = target.status(path).unwrap_or(None);
-        let special = self.check_special(target, path, there.as_ref());
+        let current = target.status(path).unwrap_or(None);
+        let special = self.check_special(target, path, current.as_ref());
         special.err().unwrap_or_else(|| exists_or(path, error))
     }
 
@@ -325,13 +325,17 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         path: &RelativePath,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Result<()> {
-        let special = there.and_then(|stat| Some((stat, target::special(stat)?)));
+        let special = current.and_then(|stat| Some((stat, target::special(stat)?)));
         let Some((stat, what)) = special.filter(|_| !self.policy.leave) else { return Ok(()) };
         let path = path.to_string().into();
-        let told = target.may_tell(stat);
-        Err(if told { TransferError::Special { path, what } } else { TransferError::Exists(path) })
+        let revealed = target.may_tell(stat);
+        Err(if revealed {
+            TransferError::Special { path, what }
+        } else {
+            TransferError::Exists(path)
+        })
     }
 
     /// Rejects a file or a link with the name of a directory, unless that is empty and may be replaced.
@@ -339,9 +343,9 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         path: &RelativePath,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Result<()> {
-        let directory = there.filter(|stat| target::is(stat, FileType::Directory));
+        let directory = current.filter(|stat| target::is(stat, FileType::Directory));
         match directory.map(|stat| target.may_tell(stat)) {
             None => Ok(()),
             Some(true) if self.policy.other_kinds && target.is_empty(path) => Ok(()),
@@ -355,16 +359,16 @@ impl IncomingFiles {
         &self,
         target: &TargetDirectory,
         path: &RelativePath,
-        there: Option<&Stat>,
+        current: Option<&Stat>,
     ) -> Result<()> {
-        self.check_special(target, path, there)?;
+        self.check_special(target, path, current)?;
         let gives_way = |stat: &Stat| {
             target.may_tell(stat)
                 && [FileType::RegularFile, FileType::Symlink]
                     .iter()
                     .any(|kind| target::is(stat, *kind))
         };
-        match self.policy.other_kinds && there.is_some_and(gives_way) {
+        match self.policy.other_kinds && current.is_some_and(gives_way) {
             true => Ok(()),
             false => Err(TransferError::NotADirectory(path.to_string().into())),
         }
@@ -372,8 +376,8 @@ impl IncomingFiles {
 
     /// Rejects a file with the name of a link that this end's user named: replacing /dev/stdout is never the intention.
     fn check_chosen_link(&self, target: &TargetDirectory, path: &RelativePath) -> Result<()> {
-        let there = target.status(path).unwrap_or(None);
-        if self.policy.leave || !there.is_some_and(|stat| target::is(&stat, FileType::Symlink)) {
+        let current = target.status(path).unwrap_or(None);
+        if self.policy.leave || !current.is_some_and(|stat| target::is(&stat, FileType::Symlink)) {
             return Ok(());
         }
         let (path, what) = (path.to_string().into(), "symbolic link");

@@ -28,14 +28,14 @@ impl IncomingFiles {
         let failed = |error| target::failed(&entry.path, error);
         let directory = entry.path.split().0;
         let is_new = directory.is_some_and(|path| lock(&self.state).made.contains(path));
-        let there = if is_new { None } else { target.status(&entry.path).map_err(failed)? };
-        self.check_special(target, &entry.path, there.as_ref())?;
-        self.check_directory(target, &entry.path, there.as_ref())?;
+        let current = if is_new { None } else { target.status(&entry.path).map_err(failed)? };
+        self.check_special(target, &entry.path, current.as_ref())?;
+        self.check_directory(target, &entry.path, current.as_ref())?;
         let size = announced(&entry);
-        let shown = there.as_ref().filter(|stat| target.may_tell(stat));
+        let shown = current.as_ref().filter(|stat| target.may_tell(stat));
         let same = !self.policy.checksum
             && shown.zip(size).is_some_and(|(stat, size)| is_same(stat, size, entry.modified));
-        if same || there.is_some() && !self.policy.replace {
+        if same || current.is_some() && !self.policy.replace {
             // No transfer needs a partial file of this name any more.
             target.remove_leftover(&entry.path);
         }
@@ -51,7 +51,7 @@ impl IncomingFiles {
             state.count(Fate::of_attributes(updated));
             return Ok((Answer::Nothing, None));
         }
-        if self.leaves(there.as_ref()) {
+        if self.skips_existing(current.as_ref()) {
             lock(&self.state).count(Fate::Unchanged);
             return Ok((Answer::Nothing, None));
         }
@@ -59,7 +59,7 @@ impl IncomingFiles {
         check_size(&file)?;
         lock(&self.state).may_open(&file)?;
         let mut compared = None;
-        if there.is_some() && shown.is_none() && !self.policy.replace {
+        if current.is_some() && shown.is_none() && !self.policy.replace {
             return Err(TransferError::Exists(file.path.to_string().into()));
         }
         if let Some(stat) = shown {
@@ -73,7 +73,7 @@ impl IncomingFiles {
                 compared = self.basis(target, &file)?;
                 // Without pieces to compare, the whole content is requested. The sender then sends no end record for
                 // one piece.
-                compared = compared.filter(|there| file.compare_only || there.pieces > 0);
+                compared = compared.filter(|current| file.compare_only || current.pieces > 0);
             }
         }
         if !file.compare_only {
@@ -82,7 +82,8 @@ impl IncomingFiles {
         }
         self.take_plan_room(target, &mut file, compared.is_some())?;
         let content = file.content.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
-        content.basis = compared.as_ref().filter(|there| !there.is_partial).map(|there| there.id);
+        content.basis =
+            compared.as_ref().filter(|current| !current.is_partial).map(|current| current.id);
         // An empty file is complete at once.
         let empty = size == Some(0) && !file.compare_only;
         let compares = file.compare_only;
@@ -91,7 +92,7 @@ impl IncomingFiles {
             self.finish(&file);
             return Ok((Answer::Nothing, None));
         }
-        let pieces = compared.as_ref().map_or(0, |there| there.pieces);
+        let pieces = compared.as_ref().map_or(0, |current| current.pieces);
         let answer = match pieces {
             pieces if compares => Answer::Compare { pieces },
             0 => Answer::All,
@@ -108,8 +109,8 @@ impl IncomingFiles {
     }
 
     /// Whether a file is not wanted because its name exists and existing files are left alone.
-    pub(super) fn leaves(&self, there: Option<&Stat>) -> bool {
-        self.policy.leave && there.is_some()
+    pub(super) fn skips_existing(&self, current: Option<&Stat>) -> bool {
+        self.policy.leave && current.is_some()
     }
 
     /// Reserves quota for a file, and checks that the disk has space for it.
@@ -143,7 +144,7 @@ impl IncomingFiles {
         (content.promised, content.reserved) = (large, held);
         if large > 0 && !target.has_room(Bytes::new(promised + large)) {
             self.release_promised(content, large);
-            self.give_room_back(room - left);
+            self.release_room(room - left);
             return Err(target::failed(&path, Errno::NOSPC.into()));
         }
         Ok(())

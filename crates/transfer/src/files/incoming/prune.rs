@@ -92,7 +92,7 @@ impl IncomingFiles {
     }
 
     /// Sends the deleted names to the sender, and returns them. In a dry run, the names that would be deleted.
-    pub fn tell_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>> {
+    pub fn send_deleted(&self, sender: &dyn Answers) -> Result<Vec<String>> {
         let (deleted, failures) = {
             let pruning = &mut lock(&self.state).pruning;
             (std::mem::take(&mut pruning.deleted), std::mem::take(&mut pruning.failures))
@@ -100,10 +100,10 @@ impl IncomingFiles {
         let text = |lines: &[String]| lines.iter().map(|line| line.as_str().into()).collect();
         let names = deleted.into_lines();
         for names in names.chunks(NAMES_PER_RECORD) {
-            sender.tell(&Record::Deleted { names: text(names), failures: Vec::new() })?;
+            sender.send_record(&Record::Deleted { names: text(names), failures: Vec::new() })?;
         }
         for failures in failures.chunks(NAMES_PER_RECORD) {
-            sender.tell(&Record::Deleted { names: Vec::new(), failures: text(failures) })?;
+            sender.send_record(&Record::Deleted { names: Vec::new(), failures: text(failures) })?;
         }
         Ok(names)
     }

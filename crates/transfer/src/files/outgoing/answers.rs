@@ -7,7 +7,7 @@ use sweetspot_protocol::record::{Answer, FileResult};
 use sweetspot_protocol::{PeerText, ProtocolError};
 use sweetspot_units::Bytes;
 
-use super::{OutgoingFiles, OutgoingState, Sent, Stage, Unanswered, Want};
+use super::{FileRequest, OutgoingFiles, OutgoingState, Sent, Stage, Unanswered};
 use crate::files::arriving_hashes::ArrivingHashes;
 use crate::files::source::SourceFile;
 use crate::limits::MAX_UNCONFIRMED;
@@ -19,30 +19,34 @@ const BATCH_FILES: usize = 64;
 const BATCH_BYTES: u64 = 1 << 20;
 
 impl OutgoingFiles {
-    /// Handles the receiver's answers to the next entries, and sends its requests to `wants`.
-    pub fn answered(&self, answers: Vec<Answer>, wants: &Sender<Vec<Want>>) -> Result<()> {
+    /// Handles the receiver's answers to the next entries, and sends its requests to `requests`.
+    pub fn answered(
+        &self,
+        answers: Vec<Answer>,
+        requests: &Sender<Vec<FileRequest>>,
+    ) -> Result<()> {
         let mut state = lock(&self.state);
         // Hashes follow the answer that announced them, so no more will arrive for earlier entries.
         state.arriving = None;
         let (mut batch, mut bytes) = (Vec::new(), 0);
         for answer in answers {
-            let Some(want) = self.wanted(&mut state, answer)? else { continue };
-            bytes += want.file.size().unwrap_or(BATCH_BYTES);
-            batch.push(want);
+            let Some(request) = self.requested(&mut state, answer)? else { continue };
+            bytes += request.file.size().unwrap_or(BATCH_BYTES);
+            batch.push(request);
             if batch.len() >= BATCH_FILES || bytes >= BATCH_BYTES {
-                let _ = wants.send(std::mem::take(&mut batch));
+                let _ = requests.send(std::mem::take(&mut batch));
                 bytes = 0;
             }
         }
         if !batch.is_empty() {
-            let _ = wants.send(batch);
+            let _ = requests.send(batch);
         }
         self.changed.notify_all();
         Ok(())
     }
 
     /// The content requested in the answer to the next entry.
-    fn wanted(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<Want>> {
+    fn requested(&self, state: &mut OutgoingState, answer: Answer) -> Result<Option<FileRequest>> {
         let entry = state.next_answer;
         let unanswered = state.unanswered.pop_front();
         let Unanswered { file, is_file, name } = unanswered.ok_or(ProtocolError::NoEntry(entry))?;
@@ -98,9 +102,9 @@ impl OutgoingFiles {
             Ok(known)
         };
         let hashes = announced.map(known).transpose()?;
-        state.wanted.insert(entry, Stage::Wanted);
+        state.requested.insert(entry, Stage::Requested);
         let early = early.unwrap_or_default();
-        Ok(Some(Want { entry, file, hashes, compare_only, early }))
+        Ok(Some(FileRequest { entry, file, hashes, compare_only, early }))
     }
 
     /// Handles hashes of the receiver's pieces of an entry. Blocks while too many are unused.
@@ -116,14 +120,14 @@ impl OutgoingFiles {
     /// Handles the receiver's results for files.
     pub fn results(&self, results: Vec<FileResult>) -> Result<()> {
         let mut state = lock(&self.state);
-        let before = state.wanted.len();
+        let before = state.requested.len();
         for FileResult { entry, outcome } in results {
             if u64::from(entry) >= state.listed {
                 return Err(ProtocolError::NoEntry(entry).into());
             }
-            let stage = state.wanted.remove(&entry);
-            if matches!(stage, Some(Stage::Wanted | Stage::GivenUp)) {
-                state.wanted.insert(entry, Stage::GivenUp);
+            let stage = state.requested.remove(&entry);
+            if matches!(stage, Some(Stage::Requested | Stage::GivenUp)) {
+                state.requested.insert(entry, Stage::GivenUp);
                 state.arriving.iter_mut().for_each(|arriving| arriving.give_up(entry));
             }
             match (outcome, stage) {
@@ -159,7 +163,7 @@ impl OutgoingFiles {
                 }
             }
         }
-        if before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED {
+        if before > MAX_UNCONFIRMED && state.requested.len() <= MAX_UNCONFIRMED {
             self.changed.notify_all();
         }
         Ok(())

@@ -32,7 +32,7 @@ pub(crate) struct OutgoingFiles {
 /// The progress of a file that the receiver wants.
 enum Stage {
     /// It waits to be read, or is being read.
-    Wanted,
+    Requested,
     /// All of it was handed over, and the receiver has not confirmed it.
     Sent(Sent),
     /// This end reported that it cannot send it: the receiver's result adds nothing.
@@ -59,7 +59,7 @@ struct OutgoingState {
     /// Where the receiver's hashes of the file go that it answered last.
     arriving: Option<ArrivingHashes>,
     /// Files that the receiver wants, until its result arrives.
-    wanted: HashMap<u32, Stage>,
+    requested: HashMap<u32, Stage>,
     /// Empty files, for a log: their results alone tell that they were written.
     empty: HashMap<u32, RelativePath>,
     /// Entries that are listed and not yet answered and read.
@@ -103,7 +103,7 @@ pub(crate) struct Unanswered {
 }
 
 /// A file that the receiver wants.
-pub(crate) struct Want {
+pub(crate) struct FileRequest {
     pub entry: u32,
     pub file: SourceFile,
     /// The hashes of the receiver's pieces.
@@ -137,7 +137,7 @@ impl OutgoingFiles {
     pub fn listing(&self, entries: impl ExactSizeIterator<Item = Unanswered>) -> bool {
         let mut state = lock(&self.state);
         let is_far_ahead = |state: &OutgoingState| {
-            state.unresolved > MAX_AHEAD || state.wanted.len() > MAX_UNCONFIRMED
+            state.unresolved > MAX_AHEAD || state.requested.len() > MAX_UNCONFIRMED
         };
         while is_far_ahead(&state) && !state.over {
             state = wait(&self.changed, state);
@@ -165,7 +165,7 @@ impl OutgoingFiles {
     /// All of a file is about to be handed over; the receiver's result will follow.
     pub fn sent(&self, entry: u32, file: &SourceFile, size: u64, hash: [u8; 32]) {
         let named = (self.dry_run || self.log.is_some()).then(|| (file.path().clone(), size));
-        if let Some(stage @ Stage::Wanted) = lock(&self.state).wanted.get_mut(&entry) {
+        if let Some(stage @ Stage::Requested) = lock(&self.state).requested.get_mut(&entry) {
             *stage = Stage::Sent(Sent { hash, named });
         }
     }
@@ -178,7 +178,7 @@ impl OutgoingFiles {
         }
         let mut state = lock(&self.state);
         state.failures.add(reason);
-        if let Some(stage) = state.wanted.get_mut(&entry) {
+        if let Some(stage) = state.requested.get_mut(&entry) {
             *stage = Stage::Withheld;
         }
     }
@@ -292,7 +292,7 @@ impl OutgoingFiles {
     /// The end of the transfer, given the receiver's `counts`: the files not sent, or the error if nothing was.
     pub fn conclude(&self, counts: &mut FileCounts) -> Result<Vec<String>> {
         let state = lock(&self.state);
-        let unconfirmed = state.wanted.values().filter(|stage| matches!(stage, Stage::Sent(_)));
+        let unconfirmed = state.requested.values().filter(|stage| matches!(stage, Stage::Sent(_)));
         let unconfirmed = unconfirmed.count();
         if unconfirmed > 0 {
             return Err(TransferError::Unconfirmed(unconfirmed));
@@ -325,7 +325,7 @@ impl OutgoingFiles {
     /// Whether nothing more of a file is wanted.
     pub fn is_given_up(&self, entry: u32) -> bool {
         let state = lock(&self.state);
-        state.over || matches!(state.wanted.get(&entry), Some(Stage::GivenUp))
+        state.over || matches!(state.requested.get(&entry), Some(Stage::GivenUp))
     }
 
     /// Whether the transfer is over, so that nothing more is sent.
@@ -342,11 +342,11 @@ impl OutgoingFiles {
     pub fn resolved(&self, entry: u32) {
         let mut state = lock(&self.state);
         state.unresolved -= 1;
-        let before = state.wanted.len();
-        if matches!(state.wanted.get(&entry), Some(Stage::GivenUp)) {
-            state.wanted.remove(&entry);
+        let before = state.requested.len();
+        if matches!(state.requested.get(&entry), Some(Stage::GivenUp)) {
+            state.requested.remove(&entry);
         }
-        let confirmed = before > MAX_UNCONFIRMED && state.wanted.len() <= MAX_UNCONFIRMED;
+        let confirmed = before > MAX_UNCONFIRMED && state.requested.len() <= MAX_UNCONFIRMED;
         // Waking waiting threads takes a system call: only if their condition holds.
         if state.unresolved == 0 || state.unresolved == MAX_AHEAD || confirmed {
             self.changed.notify_all();
@@ -397,7 +397,7 @@ mod tests {
     fn a_receiver_that_confirms_nothing_uses_bounded_memory() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
-        let (wants, wanted) = crossbeam_channel::unbounded();
+        let (requests, requested) = crossbeam_channel::unbounded();
         let confirmed = |entry| FileResult { entry, outcome: Ok([7; 32]) };
         std::thread::scope(|scope| {
             let (files, file) = (&files, &file);
@@ -406,10 +406,10 @@ mod tests {
             for first in (0..limit).step_by(512) {
                 let count = 512.min(limit - first) as usize;
                 assert!(files.listing(vec![with_content(file); count].into_iter()));
-                files.answered(vec![Answer::All; count], &wants).unwrap();
-                for want in wanted.try_iter().flatten() {
-                    files.sent(want.entry, &want.file, 7, [7; 32]);
-                    files.resolved(want.entry);
+                files.answered(vec![Answer::All; count], &requests).unwrap();
+                for request in requested.try_iter().flatten() {
+                    files.sent(request.entry, &request.file, 7, [7; 32]);
+                    files.resolved(request.entry);
                 }
             }
             let next = scope.spawn(|| files.listing([without_content()].into_iter()));
@@ -417,7 +417,7 @@ mod tests {
             assert_eq!(lock(&files.state).listed, u64::from(limit), "it waits, or has not begun");
             files.results(vec![confirmed(0)]).unwrap();
             assert!(next.join().unwrap());
-            assert_eq!(lock(&files.state).wanted.len(), MAX_UNCONFIRMED);
+            assert_eq!(lock(&files.state).requested.len(), MAX_UNCONFIRMED);
             assert!(files.results(vec![confirmed(limit + 1)]).is_err(), "never listed");
         });
     }
@@ -427,9 +427,9 @@ mod tests {
     fn files_that_the_receiver_gives_up_are_forgotten() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
-        let (wants, _wanted) = crossbeam_channel::unbounded();
+        let (requests, _wanted) = crossbeam_channel::unbounded();
         assert!(files.listing([with_content(&file), without_content()].into_iter()));
-        files.answered(vec![Answer::All], &wants).unwrap();
+        files.answered(vec![Answer::All], &requests).unwrap();
         let given_up = |entry| FileResult { entry, outcome: Err("enough".into()) };
         assert!(!files.is_given_up(0));
         for _ in 0..1000 {
@@ -439,7 +439,7 @@ mod tests {
         files.sent(0, &file, 7, [7; 32]);
         assert!(files.is_given_up(0), "it does not become unconfirmed");
         files.resolved(0);
-        assert!(lock(&files.state).wanted.is_empty());
+        assert!(lock(&files.state).requested.is_empty());
     }
 
     /// The receiver hears why a file is gone, says so itself, and it counts once.
@@ -447,9 +447,9 @@ mod tests {
     fn a_file_that_cannot_be_sent_counts_as_one_failure() {
         let (_dir, file) = listed();
         let files = OutgoingFiles::new(false, None);
-        let (wants, _wanted) = crossbeam_channel::unbounded();
+        let (requests, _wanted) = crossbeam_channel::unbounded();
         assert!(files.listing([with_content(&file)].into_iter()));
-        files.answered(vec![Answer::All], &wants).unwrap();
+        files.answered(vec![Answer::All], &requests).unwrap();
         files.withhold(0, &file, &Undelivered::Changed);
         files.resolved(0);
         let outcome = Err("it kept changing".into());

@@ -188,7 +188,7 @@ impl Undelivered {
         let path = Printable(path);
         match self {
             Undelivered::Unreadable(error) => format!("{path}: {}", system(error)),
-            _ => format!("{path} {}", self.what()),
+            _ => format!("{path} {}", self.problem()),
         }
     }
 
@@ -198,11 +198,11 @@ impl Undelivered {
             Undelivered::Unreadable(error) => {
                 format!("the sender cannot read it: {}", plain(error))
             }
-            _ => format!("it {}", self.what()),
+            _ => format!("it {}", self.problem()),
         }
     }
 
-    fn what(&self) -> &'static str {
+    fn problem(&self) -> &'static str {
         match self {
             Undelivered::Replaced => "was replaced while it was being sent; send it again",
             Undelivered::Changed => {

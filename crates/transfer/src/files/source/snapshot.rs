@@ -242,9 +242,9 @@ writer.join()
             return sweetspot_testing::skipped("a write cannot be held (run as root)");
         }
         let before = Snapshot { changed: (1, 1), ..snapshot(file.as_file()) };
-        let (told, task) = mpsc::channel();
+        let (sender, task) = mpsc::channel();
         let reader = thread::spawn(move || {
-            told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            sender.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
             assert!(before.settle(file.as_file()));
             fs::read(file.path()).unwrap()
         });

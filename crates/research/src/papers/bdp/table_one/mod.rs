@@ -15,9 +15,9 @@ use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot};
 use sweetspot_scenario::Reverse;
 
 /// Target for `sobas`: minimum fraction of the MFT.
-const SHARE_ASKED: f64 = 0.97;
+const REQUIRED_SHARE: f64 = 0.97;
 /// Target for `sobas:paper`: maximum deviation from the paper's numbers.
-const CLOSENESS_ASKED: f64 = 0.10;
+const REQUIRED_CLOSENESS: f64 = 0.10;
 
 /// The traffic on the reverse path, which the paper does not describe.
 const REVERSE: [(Reverse, &str); 2] = [(Reverse::Mirror, "mirrored"), (Reverse::Clean, "clean")];
@@ -89,8 +89,8 @@ fn about(stage: &Stage<'_>) -> String {
          marked *. Seeds of each scheme: {}. The paper does not describe its reverse path, so every simulation \
          runs both with the mirror image of the cross traffic on it and with ACKs alone. {}",
         TABLE_1[1].1.file,
-        SHARE_ASKED * 100.0,
-        CLOSENESS_ASKED * 100.0,
+        REQUIRED_SHARE * 100.0,
+        REQUIRED_CLOSENESS * 100.0,
         run::seeds(stage),
         unbiased::about(stage),
     )
@@ -132,7 +132,7 @@ mod tests {
     use sweetspot_experiment::Workers;
 
     /// Half the width of a run's random variation, relative to its rate.
-    const LUCK: f64 = 0.1;
+    const NOISE: f64 = 0.1;
 
     /// A path on which every window gets 10 Mbit/s and SOBAS 9.8, apart from random variation.
     struct Flat(Outcome);
@@ -145,7 +145,7 @@ mod tests {
             let sizing = scenario.transfers[0].sizing;
             let mut hasher = DefaultHasher::new();
             (scenario.seed, format!("{sizing:?}")).hash(&mut hasher);
-            let luck = LUCK * (2.0 * hasher.finish() as f64 / u64::MAX as f64 - 1.0);
+            let luck = NOISE * (2.0 * hasher.finish() as f64 / u64::MAX as f64 - 1.0);
             let mean = if sizing == Sizing::Sobas { 9.8e6 } else { 10e6 };
             let mut outcome = self.0.clone();
             outcome.transfers[0].goodput_bps = mean * (1.0 + luck);
@@ -165,8 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn fresh_seeds_remove_the_selection_bias_of_the_plain_maximum()
-    {
+    fn fresh_seeds_remove_the_selection_bias_of_the_plain_maximum() {
         let figure = finished(Precision::Careful);
         let [_, measured, _, _, _, _] = &figure.tables[..] else {
             panic!("{} tables", figure.tables.len())

@@ -1,7 +1,7 @@
 //! The table as printed.
 
 use super::run::RunCell;
-use super::{CLOSENESS_ASKED, PrintedCell, SHARE_ASKED};
+use super::{PrintedCell, REQUIRED_CLOSENESS, REQUIRED_SHARE};
 use crate::markdown::deviation;
 use crate::papers::comparison::{EngineValue, PublishedComparison};
 use sweetspot_experiment::plot::Origin;
@@ -68,8 +68,8 @@ pub(super) fn rows(printed: &[PrintedCell], finished: &[RunCell]) -> Table {
 
         let mft = ours.best.rate_bps / 1e6;
         let [.., paper, sobas] = ours.schemes;
-        let far = (paper / theirs.sobas - 1.0).abs() > CLOSENESS_ASKED;
-        let low = sobas < SHARE_ASKED * mft;
+        let far = (paper / theirs.sobas - 1.0).abs() > REQUIRED_CLOSENESS;
+        let low = sobas < REQUIRED_SHARE * mft;
         let mut row = vec![ours.name.clone(), "here".to_owned()];
         row.extend(ours.schemes[..6].iter().map(|s| number(*s)));
         row.extend([format!("{}{}", number(paper), mark(far)), number(sobas)]);

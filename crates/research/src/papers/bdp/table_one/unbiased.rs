@@ -3,7 +3,7 @@
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sizing::Sizing;
 
-use super::SHARE_ASKED;
+use super::REQUIRED_SHARE;
 use super::run::{Best, RunCell, SEARCH_SEEDS};
 use crate::papers::figure::{Precision, Stage};
 use crate::papers::scenarios::seeded;
@@ -100,7 +100,7 @@ fn fresh_runs(cell: &RunCell, race: &Race) -> Vec<Scenario> {
 
 fn row(cell: &RunCell, race: &Race, best: &[f64], sobas: &[f64]) -> Vec<String> {
     let share = Share::of(sobas, best);
-    let mark = if share.share < SHARE_ASKED { "*" } else { "" };
+    let mark = if share.share < REQUIRED_SHARE { "*" } else { "" };
     let mut entrants: Vec<_> = race.entrants().iter().collect();
     entrants.sort_by_key(|entrant| entrant.window);
     let entrants = entrants.iter().map(|e| format!("{}: {}", e.window, e.rates.len()));

@@ -8,10 +8,10 @@ use super::*;
 
 /// Keeps the messages to a sender.
 #[derive(Default)]
-struct Told(Mutex<Vec<Record>>);
+struct SentRecords(Mutex<Vec<Record>>);
 
-impl Answers for Told {
-    fn tell(&self, record: &Record) -> Result<()> {
+impl Answers for SentRecords {
+    fn send_record(&self, record: &Record) -> Result<()> {
         lock(&self.0).push(record.clone());
         Ok(())
     }
@@ -22,7 +22,7 @@ impl Answers for Told {
 struct Case {
     size: usize,
     /// The existing file: none, with other content, or with the same content and time.
-    there: usize,
+    existing_bytes: usize,
     /// Number of pieces left by an interrupted transfer.
     left: u32,
     replace: bool,
@@ -41,9 +41,9 @@ fn case() -> impl Strategy<Value = Case> {
     let unlikely = || (0u8..6).prop_map(|n| n == 0);
     let early = prop_oneof![1usize..40_000, Just(1), 200_000usize..300_000];
     (1..SIZES.len(), 0usize..3, 0u32..3, flags, unlikely(), unlikely(), early).prop_map(
-        |(size, there, left, flags, dry_run, quota, early)| Case {
+        |(size, existing_bytes, left, flags, dry_run, quota, early)| Case {
             size,
-            there,
+            existing_bytes,
             left,
             replace: flags[0],
             checksum: flags[1],
@@ -95,7 +95,8 @@ impl Case {
             self.send(&files, &content, 0, &[], (self.left, false));
         }
         self.put_existing(&scratch.path().join("f"), &content);
-        let (files, told) = (self.files(scratch.path(), self.replace), Told::default());
+        let (files, sent_records) =
+            (self.files(scratch.path(), self.replace), SentRecords::default());
         let early = self.content(if self.changed { 2 } else { 1 });
         let length = self.early.min(piece_length(early.len() as u64, 0) as usize - 1);
         let early = if with_early { early[..length].to_vec() } else { Vec::new() };
@@ -103,13 +104,13 @@ impl Case {
         if with_early && self.before {
             take();
         }
-        files.plan(0, vec![entry], &told).unwrap();
+        files.plan(0, vec![entry], &sent_records).unwrap();
         if with_early && !self.before {
             take();
         }
-        let told = told.0.into_inner().unwrap();
+        let sent_records = sent_records.0.into_inner().unwrap();
         let (mut skipped, mut known, mut has_end) = (None, Vec::new(), true);
-        for record in &told {
+        for record in &sent_records {
             match record {
                 Record::Answers(answers) => match &answers[0] {
                     Answer::All => {
@@ -138,12 +139,12 @@ impl Case {
         assert!(state.early.is_empty() && state.open.is_empty(), "{self:?} {results}");
         drop(state);
         drop(files);
-        (contents(scratch.path()), format!("{told:?}"), results, count)
+        (contents(scratch.path()), format!("{sent_records:?}"), results, count)
     }
 
     /// Puts the existing file in the place of `f`.
     fn put_existing(&self, f: &Path, content: &[u8]) {
-        match self.there {
+        match self.existing_bytes {
             0 => {}
             1 => fs::write(f, "other").unwrap(),
             _ => {
@@ -173,7 +174,7 @@ impl Case {
         known: &[PieceHash],
         (max, has_end): (u32, bool),
     ) {
-        let (jobs, taken) = crossbeam_channel::unbounded();
+        let (jobs, queued_jobs) = crossbeam_channel::unbounded();
         let count = pieces(content.len() as u64) as u32;
         let (mut hashes, mut sent) = (Vec::new(), 0);
         for (piece, bytes) in (0..count).zip(content.chunks(PIECE_BYTES as usize)) {
@@ -188,7 +189,7 @@ impl Case {
             jobs.send(Job::Piece(header, bytes.to_vec())).unwrap();
         }
         drop(jobs);
-        files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
+        files.work(&queued_jobs, &crossbeam_channel::unbounded().0).unwrap();
         if has_end {
             let hash = *root(&hashes).as_bytes();
             let size = content.len() as u64;

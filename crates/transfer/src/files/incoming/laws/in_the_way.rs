@@ -6,7 +6,7 @@ use rustix::fs::{CWD, FileType, Mode};
 
 use super::*;
 
-/// Puts one of [`THERE`] at `path`.
+/// Puts one of [`EXISTING`] at `path`.
 fn put(thing: &str, path: &Path) {
     match thing {
         "nothing" => {}
@@ -21,7 +21,7 @@ fn put(thing: &str, path: &Path) {
     }
 }
 
-const THERE: [&str; 6] = ["nothing", "file", "link", "empty directory", "directory", "pipe"];
+const EXISTING: [&str; 6] = ["nothing", "file", "link", "empty directory", "directory", "pipe"];
 
 /// Entries received under that name.
 fn kinds() -> [EntryKind; 4] {
@@ -33,14 +33,18 @@ const LEAVING: Policy = Policy { leave: true, ..REFUSING };
 const REFUSING: Policy = Policy { replace: false, other_kinds: false, ..REPLACING };
 const SAME_KIND: Policy = Policy { other_kinds: false, ..REPLACING };
 
-/// Receives an entry `x` where `there` already has that name, beside a directory `outside` with a file. Returns the failures,
+/// Receives an entry `x` where `existing` already has that name, beside a directory `outside` with a file. Returns the failures,
 /// whether the entry exists or would exist, and the kind of `x` afterwards.
-fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, Option<FileType>) {
+fn arrive(
+    existing: &str,
+    kind: &EntryKind,
+    policy: Policy,
+) -> (Vec<String>, bool, Option<FileType>) {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
     fs::create_dir(directory.join("outside")).unwrap();
     fs::write(directory.join("outside/safe"), "safe").unwrap();
-    put(there, &directory.join("x"));
+    put(existing, &directory.join("x"));
     let status = || rustix::fs::lstat(directory.join("x")).ok();
     let before = status().map(|stat| (stat.st_ino, stat.st_size));
     let mut sender =
@@ -54,7 +58,7 @@ fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, 
     let changed = after.as_ref().map(|stat| (stat.st_ino, stat.st_size)) != before;
     assert_eq!(fs::read_to_string(directory.join("outside/safe")).unwrap(), "safe");
     assert!(!(policy.dry_run && changed), "a dry run changes nothing");
-    assert!(there != "directory" || fs::read(directory.join("x/kept")).is_ok());
+    assert!(existing != "directory" || fs::read(directory.join("x/kept")).is_ok());
     let names = fs::read_dir(directory).unwrap().count();
     assert_eq!(names, 1 + usize::from(after.is_some()), "nothing else is left there");
     let arrives = if policy.dry_run { !sender.files.take_dry_run().is_empty() } else { changed };
@@ -67,17 +71,18 @@ fn arrive(there: &str, kind: &EntryKind, policy: Policy) -> (Vec<String>, bool, 
 /// As with rsync, except that nothing replaces a pipe or a directory with contents.
 #[test]
 fn files_links_and_empty_directories_replace_each_other() {
-    for there in THERE {
+    for existing in EXISTING {
         for kind in kinds() {
-            let (failures, arrives, now) = arrive(there, &kind, REPLACING);
+            let (failures, arrives, now) = arrive(existing, &kind, REPLACING);
             let wanted = match kind {
                 EntryKind::File { .. } => FileType::RegularFile,
                 EntryKind::Directory => FileType::Directory,
                 _ => FileType::Symlink,
             };
-            let is_directory = there.ends_with("directory");
-            let stays = there == "pipe" || there == "directory" && wanted != FileType::Directory;
-            let case = format!("{kind:?} where there is {there}: {failures:?}");
+            let is_directory = existing.ends_with("directory");
+            let stays =
+                existing == "pipe" || existing == "directory" && wanted != FileType::Directory;
+            let case = format!("{kind:?} where there is {existing}: {failures:?}");
             assert_eq!(failures.len(), usize::from(stays), "{case}");
             assert_eq!(now == Some(wanted), !stays, "{case}");
             let updated = is_directory && wanted == FileType::Directory;
@@ -88,12 +93,12 @@ fn files_links_and_empty_directories_replace_each_other() {
 
 #[test]
 fn existing_entries_are_replaced_only_if_allowed() {
-    for there in &THERE[1..] {
+    for existing in &EXISTING[1..] {
         for (kind, policy) in
             kinds().into_iter().flat_map(|kind| [(kind.clone(), LEAVING), (kind, REFUSING)])
         {
-            let (_, arrives, _) = arrive(there, &kind, policy);
-            assert!(!arrives, "{kind:?} where there is {there}");
+            let (_, arrives, _) = arrive(existing, &kind, policy);
+            assert!(!arrives, "{kind:?} where there is {existing}");
         }
     }
 }
@@ -101,11 +106,11 @@ fn existing_entries_are_replaced_only_if_allowed() {
 /// The policy of a receiver that need not trust its sender, with `--force`.
 #[test]
 fn only_files_and_links_are_replaced_unless_other_kinds_are_allowed() {
-    for there in &THERE[1..] {
+    for existing in &EXISTING[1..] {
         for kind in kinds() {
-            let (_, arrives, _) = arrive(there, &kind, SAME_KIND);
-            let gives_way = ["file", "link"].contains(there) && kind != EntryKind::Directory;
-            assert_eq!(arrives, gives_way, "{kind:?} where there is {there}");
+            let (_, arrives, _) = arrive(existing, &kind, SAME_KIND);
+            let gives_way = ["file", "link"].contains(existing) && kind != EntryKind::Directory;
+            assert_eq!(arrives, gives_way, "{kind:?} where there is {existing}");
         }
     }
 }
@@ -113,13 +118,13 @@ fn only_files_and_links_are_replaced_unless_other_kinds_are_allowed() {
 /// An outward link is rejected before the receiver looks at its name.
 #[test]
 fn a_dry_run_reports_the_failures_of_the_real_run() {
-    for there in THERE {
+    for existing in EXISTING {
         for kind in kinds() {
             let inward = Policy { outward_links: false, ..REPLACING };
             for policy in [REPLACING, SAME_KIND, LEAVING, REFUSING, inward] {
-                let real = arrive(there, &kind, policy);
-                let dry = arrive(there, &kind, Policy { dry_run: true, ..policy });
-                let case = format!("{kind:?} where there is {there}, {policy:?}");
+                let real = arrive(existing, &kind, policy);
+                let dry = arrive(existing, &kind, Policy { dry_run: true, ..policy });
+                let case = format!("{kind:?} where there is {existing}, {policy:?}");
                 assert_eq!((dry.0, dry.1), (real.0, real.1), "{case}");
             }
         }
@@ -144,7 +149,7 @@ fn an_existing_directory_gets_at_most_a_new_mtime() {
         let before = directory.path().metadata().unwrap();
         let target = TargetDirectory::open(directory.path(), View::default()).unwrap();
         let destination = Destination::Directory { target, top };
-        let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+        let expected = RequestedSources::Anything.expect(&Offer::default()).unwrap();
         let files = IncomingFiles::new(destination, policy, Bounds::default(), expected);
         files.with_top_status(Some(status.clone())).complete().unwrap();
         let after = directory.path().metadata().unwrap();

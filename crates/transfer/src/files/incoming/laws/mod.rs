@@ -30,7 +30,7 @@ const NAMES: [&str; 6] = ["a", "b", "c", "d", "d/e", "d/f"];
 struct Deaf;
 
 impl Answers for Deaf {
-    fn tell(&self, _record: &Record) -> Result<()> {
+    fn send_record(&self, _record: &Record) -> Result<()> {
         Ok(())
     }
 }
@@ -54,7 +54,7 @@ fn incoming(directory: &Path, quota: Option<Arc<Quota>>, policy: Policy) -> Inco
     let target = TargetDirectory::open(directory, View::default()).unwrap();
     let destination = Destination::Directory { target, top: Top::Sent };
     let bounds = Bounds { quota, ..Bounds::default() };
-    let expected = Asked::Anything.expect(&Offer::default()).unwrap();
+    let expected = RequestedSources::Anything.expect(&Offer::default()).unwrap();
     IncomingFiles::new(destination, policy, bounds, expected)
 }
 
@@ -146,11 +146,11 @@ impl Sender {
     }
 
     fn job(&self, job: Job) {
-        let (jobs, taken) = crossbeam_channel::unbounded();
+        let (jobs, queued_jobs) = crossbeam_channel::unbounded();
         jobs.send(job).unwrap();
         drop(jobs);
         // An error ends the transfer, which another step checks.
-        let _ = self.files.work(&taken, &crossbeam_channel::unbounded().0);
+        let _ = self.files.work(&queued_jobs, &crossbeam_channel::unbounded().0);
         self.files.hash_waiting_holes();
     }
 
@@ -201,7 +201,7 @@ impl Sender {
                 self.send(file, holes, byte, count, ends);
             }
             Step::Holes { file, first, count } => self.job(Job::Holes(file as u32, first, count)),
-            Step::Gone(file) => drop(self.files.take_gone(file as u32, &"it is gone".into())),
+            Step::Gone(file) => drop(self.files.handle_gone(file as u32, &"it is gone".into())),
             Step::Complete => {
                 self.files.complete().unwrap();
                 *self = Sender::new(quotas, directory, self.checksum);
@@ -281,7 +281,7 @@ fn the_record_of_closed_files_is_bounded() {
     let mut sender = Sender::new(&QuotaTable::default(), scratch.path(), false);
     for number in 0..20_000 {
         sender.list("a", EntryKind::File { size: 2 * PIECE_BYTES, sparse: true });
-        sender.files.take_gone(number, &"x".repeat(10_000).into()).unwrap();
+        sender.files.handle_gone(number, &"x".repeat(10_000).into()).unwrap();
     }
     let results = sender.files.results();
     assert_eq!(results.len(), 20_000);
@@ -304,7 +304,7 @@ fn hole_runs_are_limited_over_all_open_files() {
         sender.list(name, EntryKind::File { size, sparse: true });
     }
     let is_open = |file: u32| lock(&sender.files.state).open.contains_key(&file);
-    let (jobs, taken) = crossbeam_channel::unbounded();
+    let (jobs, queued_jobs) = crossbeam_channel::unbounded();
     for file in 0..2 {
         for run in 0..max * 5 / 8 {
             jobs.send(Job::Holes(file, 2 * run, 1)).unwrap();
@@ -312,7 +312,7 @@ fn hole_runs_are_limited_over_all_open_files() {
     }
     drop(jobs);
     sender.files.end();
-    sender.files.work(&taken, &crossbeam_channel::unbounded().0).unwrap();
+    sender.files.work(&queued_jobs, &crossbeam_channel::unbounded().0).unwrap();
     assert!(is_open(0) && !is_open(1), "the second file is one too many");
     sender.job(Job::Holes(2, 0, 1));
     assert!(is_open(2), "what was given up counts no longer");

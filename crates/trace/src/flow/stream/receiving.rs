@@ -2,13 +2,13 @@
 
 use sweetspot_units::{Duration, Time};
 
-use super::{RECENT, Stream, Underway};
+use super::{AckInFlight, RECENT, Stream};
 use crate::flow::ack::Ack;
 use crate::flow::round_trips::Vantage;
 use crate::packet::Segment;
 
 /// Maximum number of acknowledgements between the capture point and the sender. Beyond it, the oldest count as arrived early.
-const UNDER_WAY: usize = 8192;
+const MAX_ACKS_IN_FLIGHT: usize = 8192;
 /// Number of RTT samples after which the capture's position is known.
 const FIRST_SAMPLES: u64 = 4;
 
@@ -29,8 +29,8 @@ impl Stream {
         if ack > self.next.saturating_add(1 << 30) {
             return;
         }
-        let heard = Ack::read(segment, ack, scale, &self.sequence);
-        self.note_unseen(now, &heard);
+        let received = Ack::read(segment, ack, scale, &self.sequence);
+        self.note_unseen(now, &received);
         self.counts.acks += 1;
         self.counts.timestamps |= segment.options.timestamps.is_some();
         if !segment.options.cut && !segment.flags.syn {
@@ -49,8 +49,8 @@ impl Stream {
         // The acknowledgement of fewer than two full segments may have been delayed (RFC 1122 §4.2.3.2), which is not a
         // queueing delay.
         let prompt = self.next.saturating_sub(self.passed_ack) >= 2 * self.mss();
-        let tells = prompt && self.round_trips.vantage() != Vantage::Receiver;
-        if let Some(sample) = sample.filter(|_| tells) {
+        let is_sample = prompt && self.round_trips.vantage() != Vantage::Receiver;
+        if let Some(sample) = sample.filter(|_| is_sample) {
             self.rounds.rtt(sample + self.round_trips.up.min().unwrap_or_default());
         }
         self.counts.unseen += self.holes.close_below(ack);
@@ -60,26 +60,26 @@ impl Stream {
         if ack > self.passed_ack {
             (self.passed_ack, self.passed_at) = (ack, Some(now));
         }
-        let ack = heard;
+        let ack = received;
         let clock = segment.options.timestamps.map(|t| t.value);
         let up = self.distance.up();
         if up == Duration::ZERO && self.acks.is_empty() {
-            self.hear(now, ack);
+            self.receive_ack(now, ack);
             return;
         }
-        if self.acks.len() >= UNDER_WAY
+        if self.acks.len() >= MAX_ACKS_IN_FLIGHT
             && let Some(first) = self.acks.pop_front()
         {
-            self.hear(first.due.min(now), first.ack);
+            self.receive_ack(first.due.min(now), first.ack);
         }
         // Acknowledgements do not overtake one another.
         let due = (now + up).max(self.acks.back().map_or(now, |last| last.due));
-        self.acks.push_back(Underway { passed: now, due, clock, ack });
-        self.hear_until(now, now);
+        self.acks.push_back(AckInFlight { passed: now, due, clock, ack });
+        self.receive_acks_until(now, now);
     }
 
     /// An acknowledgement reaches the sender.
-    pub(super) fn hear(&mut self, now: Time, ack: Ack) {
+    pub(super) fn receive_ack(&mut self, now: Time, ack: Ack) {
         self.join_flight(&ack);
         let view = self.view(now);
         self.rounds.pass(&view);
@@ -89,7 +89,7 @@ impl Stream {
             && ack.ack == self.una
             && outstanding
             && (Some(ack.window) == self.window || ack.sacked > ack.ack);
-        self.losses.heard(ack.ack, advanced, duplicate, ack.sacked, ack.dsack);
+        self.losses.received(ack.ack, advanced, duplicate, ack.sacked, ack.dsack);
         self.counts.foreign_sacks += u64::from(ack.foreign);
         self.note_grant(now, &ack);
         self.move_edge(&ack, advanced);
@@ -121,7 +121,7 @@ impl Stream {
         self.window = Some(ack.window);
         self.counts.largest_window = self.counts.largest_window.max(ack.window);
         self.counts.windows.add(ack.window, 1);
-        self.last_heard = Some(now);
+        self.last_ack_at = Some(now);
         let view = self.view(now);
         self.rounds.acked(&view);
     }
@@ -159,7 +159,7 @@ impl Stream {
         if unused || midway {
             self.granted_at = Some(now);
         }
-        if let Some(window) = self.credit.heard(ack.ack, self.next, self.mss()) {
+        if let Some(window) = self.credit.received(ack.ack, self.next, self.mss()) {
             self.rounds.grant(window);
         }
     }
@@ -173,25 +173,25 @@ impl Stream {
     }
 
     /// The sender has received all acknowledgements due until `due`, and acts on them at `now`.
-    pub(super) fn hear_until(&mut self, due: Time, now: Time) {
-        while let Some(underway) = self.acks.front().copied().filter(|ack| ack.due <= due) {
+    pub(super) fn receive_acks_until(&mut self, due: Time, now: Time) {
+        while let Some(in_flight) = self.acks.front().copied().filter(|ack| ack.due <= due) {
             self.acks.pop_front();
-            self.hear(underway.due.min(now), underway.ack);
+            self.receive_ack(in_flight.due.min(now), in_flight.ack);
         }
     }
 
     /// After a pause, the sender's timestamp echo shows the latest acknowledgement it received. If several have this
     /// timestamp, those that are due count, within the uncertainty of the delay.
-    pub(super) fn hear_named(&mut self, segment: &Segment, now: Time) {
+    pub(super) fn receive_echoed_acks(&mut self, segment: &Segment, now: Time) {
         let Some(echo) = segment.options.timestamps.map(|t| t.echo) else { return };
         let due = now + self.blur();
-        let meant = |ack: &Underway| {
+        let is_echoed = |ack: &AckInFlight| {
             let named = |clock: u32| echo.wrapping_sub(clock) as i32 >= 0;
             ack.due <= due && ack.clock.is_some_and(named)
         };
-        while let Some(underway) = self.acks.front().copied().filter(meant) {
+        while let Some(in_flight) = self.acks.front().copied().filter(is_echoed) {
             self.acks.pop_front();
-            self.hear(underway.due.min(now), underway.ack);
+            self.receive_ack(in_flight.due.min(now), in_flight.ack);
         }
     }
 
@@ -201,12 +201,12 @@ impl Stream {
     pub(super) fn catch_up(&mut self, end: u64, segment: &Segment) {
         let now = segment.time;
         let echo = segment.options.timestamps.map(|t| t.echo);
-        let echoed = |ack: &Underway| {
+        let echoed = |ack: &AckInFlight| {
             echo.zip(ack.clock).is_some_and(|(echo, clock)| (echo.wrapping_sub(clock) as i32) > 0)
         };
         while self.acks.front().is_some_and(echoed) {
             let Some(first) = self.acks.pop_front() else { break };
-            self.hear(now, first.ack);
+            self.receive_ack(now, first.ack);
         }
         // Earlier data may be beyond a window that the receiver withdrew.
         let is_new = end > self.next;
@@ -218,7 +218,7 @@ impl Stream {
             return;
         }
         let una = self.una;
-        let known = |ack: &Underway| {
+        let known = |ack: &AckInFlight| {
             let edge = ack.ack.ack.saturating_add(ack.ack.window);
             (!beyond_window || edge >= end) && (!beyond_start || ack.ack.ack > una)
         };
@@ -230,7 +230,7 @@ impl Stream {
         }
         while self.acks.front().is_some_and(|ack| ack.passed <= allowing) {
             let Some(first) = self.acks.pop_front() else { break };
-            self.hear(now, first.ack);
+            self.receive_ack(now, first.ack);
         }
         let up = self.distance.up();
         self.acks.iter_mut().for_each(|ack| ack.due = ack.due.min(ack.passed + up));

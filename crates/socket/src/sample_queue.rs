@@ -4,14 +4,14 @@ use sweetspot_units::{Duration, Time};
 
 /// Resting sockets, sampled in turn.
 #[derive(Default)]
-pub(crate) struct RestingQueue {
+pub(crate) struct SampleQueue {
     cookies: BTreeSet<u64>,
     /// The socket that was sampled last.
     last: u64,
     next_sample: Time,
 }
 
-impl RestingQueue {
+impl SampleQueue {
     pub fn insert(&mut self, now: Time, cookie: u64) {
         if self.cookies.is_empty() {
             self.next_sample = now;
@@ -24,13 +24,13 @@ impl RestingQueue {
     }
 
     /// The time of the next sample; `None`: there are no sockets.
-    pub fn due(&self) -> Option<Time> {
+    pub fn next_due(&self) -> Option<Time> {
         (!self.cookies.is_empty()).then_some(self.next_sample)
     }
 
     /// The sockets to sample now, at most this many in this interval.
     pub fn poll(&mut self, now: Time, (interval, max): (Duration, usize)) -> Vec<u64> {
-        if self.due().is_none_or(|due| due > now) {
+        if self.next_due().is_none_or(|next_due| next_due > now) {
             return Vec::new();
         }
         self.next_sample = now + interval;
@@ -48,12 +48,12 @@ mod tests {
 
     #[test]
     fn sockets_are_polled_in_turn_until_removed() {
-        let mut queue = RestingQueue::default();
+        let mut queue = SampleQueue::default();
         let sampling = (Duration::from_millis(50), 2);
-        assert_eq!((queue.due(), queue.poll(Time::ZERO, sampling)), (None, Vec::new()));
+        assert_eq!((queue.next_due(), queue.poll(Time::ZERO, sampling)), (None, Vec::new()));
         [7, 3, 5].into_iter().for_each(|cookie| queue.insert(Time::ZERO, cookie));
         let mut now = Time::ZERO;
-        let mut turn = |queue: &mut RestingQueue| -> Vec<u64> {
+        let mut turn = |queue: &mut SampleQueue| -> Vec<u64> {
             let sampled = queue.poll(now, sampling);
             assert!(queue.poll(now, sampling).is_empty());
             now += sampling.0;
@@ -64,6 +64,6 @@ mod tests {
         queue.remove(5);
         assert_eq!(turn(&mut queue), vec![7, 3]);
         [3, 7].into_iter().for_each(|cookie| queue.remove(cookie));
-        assert_eq!(queue.due(), None);
+        assert_eq!(queue.next_due(), None);
     }
 }

@@ -8,21 +8,21 @@ use sweetspot_units::Duration;
 
 use crate::lock::lock;
 
-pub(crate) struct Over {
+pub(crate) struct EndSignal {
     is_set: AtomicBool,
     /// Dropped at the end, which disconnects `ended`.
     end: Mutex<Option<Sender<()>>>,
     ended: Receiver<()>,
 }
 
-impl Default for Over {
-    fn default() -> Over {
+impl Default for EndSignal {
+    fn default() -> EndSignal {
         let (end, ended) = crossbeam_channel::bounded(0);
-        Over { is_set: AtomicBool::new(false), end: Mutex::new(Some(end)), ended }
+        EndSignal { is_set: AtomicBool::new(false), end: Mutex::new(Some(end)), ended }
     }
 }
 
-impl Over {
+impl EndSignal {
     /// Marks the transfer as over, and wakes all waiting threads.
     pub fn set(&self) {
         self.is_set.store(true, Ordering::Release);

@@ -12,7 +12,7 @@ use crate::{Result, TransferError};
 /// The sources that a receiver requests. If a sender lists anything else, the transfer ends before any of it is
 /// written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Asked {
+pub enum RequestedSources {
     /// Any sources: the sender chooses, as for uploads to a server.
     #[default]
     Anything,
@@ -81,9 +81,9 @@ enum Name {
     Text(String),
 }
 
-impl Asked {
+impl RequestedSources {
     pub(crate) fn is_dry_run(&self) -> bool {
-        matches!(self, Asked::Named(things) if things.dry_run)
+        matches!(self, RequestedSources::Named(things) if things.dry_run)
     }
 
     /// The names allowed after this offer. Fails if the offer does not match the request.
@@ -93,10 +93,12 @@ impl Asked {
             Err(TransferError::NotAskedFor(what))
         };
         let names = match self {
-            Asked::Anything => return Ok(Expected { names: None, one_file: false }),
-            Asked::Offered if offer.many => None,
-            Asked::Offered => Some(HashMap::from([(Name::Text(offer.name.raw().to_owned()), 1)])),
-            Asked::Named(things) => {
+            RequestedSources::Anything => return Ok(Expected { names: None, one_file: false }),
+            RequestedSources::Offered if offer.many => None,
+            RequestedSources::Offered => {
+                Some(HashMap::from([(Name::Text(offer.name.raw().to_owned()), 1)]))
+            }
+            RequestedSources::Named(things) => {
                 if offer.dry_run != things.dry_run {
                     return refuse("its offer is for another kind of transfer");
                 }
@@ -172,13 +174,19 @@ mod tests {
         Offer { name: name.into(), many, one_file, ..Offer::default() }
     }
 
-    fn named(paths: &[&str]) -> Asked {
-        Asked::Named(Box::new(NamedThings::at(paths.iter().map(Path::new), false).unwrap()))
+    fn named(paths: &[&str]) -> RequestedSources {
+        RequestedSources::Named(Box::new(
+            NamedThings::at(paths.iter().map(Path::new), false).unwrap(),
+        ))
     }
 
     /// Whether each entry, one after another, is accepted.
-    fn taken(asked: &Asked, offer: &Offer, entries: &[(&str, EntryKind)]) -> Vec<bool> {
-        let mut expected = asked.expect(offer).unwrap();
+    fn accepted(
+        requested: &RequestedSources,
+        offer: &Offer,
+        entries: &[(&str, EntryKind)],
+    ) -> Vec<bool> {
+        let mut expected = requested.expect(offer).unwrap();
         let mut take =
             |(path, kind): &(&str, EntryKind)| expected.check(&[entry(path, kind.clone())]).is_ok();
         entries.iter().map(&mut take).collect()
@@ -196,9 +204,9 @@ mod tests {
             (".ssh/authorized_keys", FILE),
             ("report.pdf", link),
         ];
-        let asked = named(&["docs/report.pdf"]);
-        let taken = taken(&asked, &offer("report.pdf", false, false), &entries);
-        assert_eq!(taken, [true, false, false, false, false, false, false]);
+        let requested = named(&["docs/report.pdf"]);
+        let accepted = accepted(&requested, &offer("report.pdf", false, false), &entries);
+        assert_eq!(accepted, [true, false, false, false, false, false, false]);
     }
 
     #[test]
@@ -213,22 +221,23 @@ mod tests {
             ("photos2/a", FILE),
             ("a", FILE),
         ];
-        let taken = taken(&named(&["x/photos"]), &offer("photos", false, false), &entries);
-        assert_eq!(taken, [true, true, true, true, false, false, false]);
+        let accepted = accepted(&named(&["x/photos"]), &offer("photos", false, false), &entries);
+        assert_eq!(accepted, [true, true, true, true, false, false, false]);
     }
 
     #[test]
     fn each_requested_name_is_accepted_as_often_as_requested() {
         let entries = [("x", FILE), ("x", FILE), ("y", FILE), ("x", FILE), ("z", FILE)];
-        let taken = taken(&named(&["a/x", "b/x", "y"]), &offer("3 things", true, false), &entries);
-        assert_eq!(taken, [true, true, true, false, false]);
+        let accepted =
+            accepted(&named(&["a/x", "b/x", "y"]), &offer("3 things", true, false), &entries);
+        assert_eq!(accepted, [true, true, true, false, false]);
     }
 
     #[test]
     fn directory_contents_may_have_any_name() {
         for path in ["dir/", ".", "./", "dir/.", "/"] {
             let entries = [("a", FILE), ("b", EntryKind::Directory), ("b/c", FILE)];
-            assert_eq!(taken(&named(&[path]), &offer("dir", true, false), &entries), [true; 3]);
+            assert_eq!(accepted(&named(&[path]), &offer("dir", true, false), &entries), [true; 3]);
         }
     }
 
@@ -238,7 +247,7 @@ mod tests {
         assert!(named(&["f"]).expect(&offer("f", true, false)).is_err());
         assert!(named(&["f", "g"]).expect(&offer("f", false, true)).is_err());
         assert!(named(&["d/"]).expect(&offer("f", false, true)).is_err());
-        assert!(Asked::Offered.expect(&offer("f", true, true)).is_err());
+        assert!(RequestedSources::Offered.expect(&offer("f", true, true)).is_err());
         // Nothing would be written, although the copy would seem to succeed.
         let dry = Offer { dry_run: true, ..offer("f", false, true) };
         assert!(named(&["f"]).expect(&dry).is_err());
@@ -247,14 +256,18 @@ mod tests {
     #[test]
     fn entries_must_match_the_offer() {
         let entries = [("f", FILE), ("f", FILE), ("g", FILE), ("f", EntryKind::Directory)];
-        let one_file = taken(&Asked::Offered, &offer("f", false, true), &entries);
+        let one_file = accepted(&RequestedSources::Offered, &offer("f", false, true), &entries);
         assert_eq!(one_file, [true, false, false, false]);
         let entries = [("d", EntryKind::Directory), ("d/f", FILE), ("f", FILE)];
-        let tree = taken(&Asked::Offered, &offer("d", false, false), &entries);
+        let tree = accepted(&RequestedSources::Offered, &offer("d", false, false), &entries);
         assert_eq!(tree, [true, true, false]);
-        let stream = taken(&Asked::Offered, &offer("s", false, true), &[("s", EntryKind::Stream)]);
+        let stream = accepted(
+            &RequestedSources::Offered,
+            &offer("s", false, true),
+            &[("s", EntryKind::Stream)],
+        );
         assert_eq!(stream, [true]);
-        let all = taken(&Asked::Offered, &offer("2 things", true, false), &entries);
+        let all = accepted(&RequestedSources::Offered, &offer("2 things", true, false), &entries);
         assert_eq!(all, [true; 3]);
     }
 
@@ -262,7 +275,8 @@ mod tests {
     fn a_non_utf_8_name_matches_the_lossy_name_of_the_offer() {
         let path = RelativePath::new(&b"a\xff"[..]).unwrap();
         let file = Entry { path, ..entry("x", FILE) };
-        let mut expected = Asked::Offered.expect(&offer("a\u{fffd}", false, true)).unwrap();
+        let mut expected =
+            RequestedSources::Offered.expect(&offer("a\u{fffd}", false, true)).unwrap();
         assert!(expected.check(&[file]).is_ok());
     }
 
