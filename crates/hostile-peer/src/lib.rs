@@ -7,13 +7,13 @@
 //! [`Raw::next`] return the error instead.
 //!
 //! ```no_run
-//! use sweetspot_hostile_peer::{Heard, Raw, RawEntry};
+//! use sweetspot_hostile_peer::{Received, Raw, RawEntry};
 //! # let ticket: sweetspot_protocol::Ticket = "sweetspot1:".parse().unwrap();
 //! // A sender that offers a set-user-ID file.
 //! let mut raw = Raw::accepted(&ticket);
 //! let entry = RawEntry { mode: 0o6755, ..RawEntry::file("tool", 3) };
-//! let heard = raw.bring(&[(entry, Some(b"abc"))]);
-//! assert!(matches!(heard.last(), Some(Heard::Closed(_))));
+//! let received = raw.send_all(&[(entry, Some(b"abc"))]);
+//! assert!(matches!(received.last(), Some(Received::Closed(_))));
 //! ```
 
 mod code;
