@@ -16,7 +16,7 @@ use sweetspot_protocol::{
 use crate::tls::{self, Identity};
 use crate::wire::{MESSAGE, RECORD, frame};
 
-/// How long a read or write may block before the result is [`Heard::Silent`].
+/// How long a read or write may block before the result is [`Received::Silent`].
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A TLS connection that can send anything.

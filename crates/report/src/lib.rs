@@ -8,7 +8,7 @@
 //! use sweetspot_report::{Column, Columns, csv};
 //!
 //! let mut columns = Columns::default();
-//! columns.push("window_bytes", Column::Whole(vec![Some(625_000), None]));
+//! columns.push("window_bytes", Column::Integer(vec![Some(625_000), None]));
 //! columns.push("sizing", Column::Text(vec![Some("bdp".into()), Some("kernel".into())]));
 //! assert_eq!(csv(&columns).lines().last(), Some(",kernel"));
 //! ```

@@ -49,9 +49,9 @@ struct Table {
 /// The records of a connection.
 #[derive(Debug)]
 struct TrackedConnection {
-    /// The newest record that [`Known::take_news`] returned, or the first record.
+    /// The newest record that [`TrackedConnection::take_new_records`] returned, or the first record.
     last_taken: Record,
-    /// Records that [`Known::take_news`] has not returned yet, oldest first.
+    /// Records that [`TrackedConnection::take_new_records`] has not returned yet, oldest first.
     new_records: Vec<Record>,
     /// When the last record arrived, or the connection was last queried.
     last_update: Time,
@@ -227,7 +227,7 @@ impl KernelConnection {
         }
     }
 
-    /// The latest record, even one that [`KernelConnection::take_news`] has returned.
+    /// The latest record, even one that [`KernelConnection::take_new_records`] has returned.
     pub fn latest(&self) -> Option<Record> {
         let mut table = self.table.0.borrow_mut();
         table.drain(clock::now());
