@@ -1,5 +1,5 @@
 use serde::Serialize;
-use sweetspot_trace::flow::TimerWaits;
+use sweetspot_trace::flow::{TimerWaits, has_standing_queue};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::limits::MIN_PRINTED_SHARE;
@@ -203,6 +203,21 @@ pub struct Evidence {
 /// A program that is not hanging seldom pauses its reading for longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Minimum number of loss events that are not attributed to chance.
+const MIN_LOSS_EVENTS: u64 = 5;
+
+/// Minimum ratio of the RTT to the min RTT that shows a standing queue.
+pub(crate) const QUEUE: f64 = 1.1;
+/// The same ratio after a loss. It is higher, because small buffers also fill before a loss.
+pub(crate) const QUEUE_AFTER_LOSS: f64 = 1.25;
+
+/// The reason why the limit is unknown if there is only one reading.
+pub(crate) const ONE_INTERVAL: &str =
+    "one reading does not show what limited the congestion window; log several with their times";
+/// The send buffer stopped the program for a part of the time, and nothing waited to be sent in the rest.
+pub(crate) const PROGRAM_OR_BUFFER: &str =
+    "the application or the send buffer; one reading does not show which";
+
 impl Evidence {
     /// Records a hang if the receiving program, the limit for the time `limited`, has read nothing for the time `unread_for`.
     pub(crate) fn note_hang(&mut self, unread_for: Option<Duration>, limited: Duration) {
@@ -218,6 +233,30 @@ impl Evidence {
     /// Whether the unknown time is the sender's or the path's: the receiver's kernel knows its own limits.
     pub fn is_beyond_receiver(&self) -> bool {
         self.is_by_receiver() && self.window.is_some()
+    }
+
+    /// Whether the sending application was mostly held by Nagle's algorithm.
+    pub(crate) fn has_nagle(&self) -> bool {
+        self.nagle.is_some_and(|nagle| nagle.leads)
+    }
+
+    /// The minimum and the median RTT if a standing queue accounts for the difference. BBR probes the bandwidth during one RTT in
+    /// eight (bbr_pacing_gain), so the queue of its probes does not raise the median.
+    pub(crate) fn standing_queue(&self) -> Option<(Duration, Duration)> {
+        self.rtt_min.zip(self.rtt).filter(|(min, rtt)| has_standing_queue(*rtt, *min))
+    }
+
+    /// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.
+    pub(crate) fn drops_without_queue(&self) -> bool {
+        let is_lossy = self.loss_events >= MIN_LOSS_EVENTS;
+        is_lossy && self.standing_queue().is_none() && !self.model_based && !self.in_device
+    }
+
+    /// Whether the sender may pace its segments, or a link spaces them evenly: no queue is visible, and nothing else shows which.
+    pub(crate) fn may_be_paced(&self) -> bool {
+        let is_even = self.even && self.standing_queue().is_none() && !self.drops_without_queue();
+        let is_spaced = self.paced || is_even;
+        is_spaced && !self.in_device && !self.model_based && self.shared.is_none()
     }
 
     /// The window at which the connection would be equally fast without a queue: the path's capacity times the min RTT. It is

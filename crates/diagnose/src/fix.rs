@@ -2,11 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use crate::evidence::Failure;
-use crate::live::QUEUE_AFTER_LOSS;
+use crate::evidence::{Failure, ONE_INTERVAL, QUEUE_AFTER_LOSS};
 use crate::quantities::ms;
-use crate::recorded::ONE_INTERVAL;
-use crate::words::{drops_without_queue, has_nagle, may_be_paced, standing};
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
@@ -47,7 +44,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             return format!("On the sender: {}", SEND_BUFFER.fix(e.send_buffer, now, e));
         }
         Class::Bandwidth => return bandwidth_fix(e),
-        Class::Application if has_nagle(e) || e.holds_partial_segment => {
+        Class::Application if e.has_nagle() || e.holds_partial_segment => {
             "In the sending program: set TCP_NODELAY, or write each message with one call (writev, MSG_MORE)."
         }
         Class::Application => {
@@ -238,12 +235,12 @@ fn receiver_window_fix(e: &Evidence) -> String {
 }
 
 fn bandwidth_fix(e: &Evidence) -> String {
-    if !e.paced && drops_without_queue(e) {
+    if !e.paced && e.drops_without_queue() {
         return "If the rate is a policer's, ask the provider for more, or pace the sender just below it to avoid the losses \
                 (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would raise the rate."
             .to_owned();
     }
-    if may_be_paced(e) {
+    if e.may_be_paced() {
         return "On the sender: if its program (pacing_rate in ss -ti) or a shaper on its device (tc qdisc show) sets this rate, raise it \
                 there. Otherwise only a faster path would raise the rate."
             .to_owned();
@@ -254,12 +251,12 @@ fn bandwidth_fix(e: &Evidence) -> String {
             .to_owned();
     }
     match e.sweet_spot() {
-        Some(window) if standing(e).is_some() => format!(
+        Some(window) if e.standing_queue().is_some() => format!(
             "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver, \
              the {} times the RTT without the queue (sweetspot tune).",
             if e.shared.is_some() { "connection's rate" } else { "capacity" }
         ),
-        _ if standing(e).is_some() => "Only a faster path would raise the rate. An AQM at the bottleneck (fq_codel) would keep its queue \
+        _ if e.standing_queue().is_some() => "Only a faster path would raise the rate. An AQM at the bottleneck (fq_codel) would keep its queue \
                                        short."
             .to_owned(),
         _ => "Only a faster path would raise the rate.".to_owned(),

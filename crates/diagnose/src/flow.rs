@@ -4,13 +4,12 @@ use serde::Serialize;
 use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::capture::Classifier;
+use crate::capture::classifier::Classifier;
 use crate::evidence::Failure;
 use crate::joined::Joined;
 use crate::limits::rounded;
 use crate::live::Sample;
 use crate::path::{NoReplay, PathEstimate, Replay, Simulation};
-use crate::words::{has_nagle, may_be_paced, standing};
 use crate::{Class, Evidence, Facts, LimitVerdict, Limits, SharedPath, in_rate};
 
 /// Table entry if a receiver knows only that the limit is at the sender or on the path.
@@ -236,7 +235,7 @@ impl Flow {
     /// Whether its median RTT is a receiver's estimate, and so far above the minimum that it may contain the sender's pauses.
     pub fn may_time_pauses(&self) -> bool {
         let is_queue = self.verdict.class == Class::Bandwidth;
-        self.evidence.is_by_receiver() && !is_queue && standing(&self.evidence).is_some()
+        self.evidence.is_by_receiver() && !is_queue && self.evidence.standing_queue().is_some()
     }
 
     /// Updates the verdict and the figures derived from limits and evidence.
@@ -260,7 +259,7 @@ impl Flow {
     pub(crate) fn answers_late_messages(&mut self, other: &Flow) {
         let answers =
             self.verdict.cause == Class::WaitingForPeer && self.evidence.granted.is_none();
-        if answers && other.verdict.cause == Class::Application && has_nagle(&other.evidence) {
+        if answers && other.verdict.cause == Class::Application && other.evidence.has_nagle() {
             self.fix = "Nagle's algorithm holds the messages that this data answers: see the other direction."
                 .to_owned();
             self.verdict.fix.clone_from(&self.fix);
@@ -320,7 +319,7 @@ pub(crate) struct Traits {
 
 impl Traits {
     pub fn of(e: &Evidence) -> Traits {
-        Traits { is_granted: e.granted.is_some(), may_be_paced: may_be_paced(e) }
+        Traits { is_granted: e.granted.is_some(), may_be_paced: e.may_be_paced() }
     }
 }
 

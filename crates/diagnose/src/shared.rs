@@ -6,9 +6,8 @@ use std::net::IpAddr;
 use sweetspot_trace::flow::Deliveries;
 use sweetspot_units::{Rate, Time};
 
-use crate::evidence::SharedPath;
+use crate::evidence::{QUEUE, QUEUE_AFTER_LOSS, SharedPath};
 use crate::explained::RATE_TOLERANCE;
-use crate::live::{QUEUE, QUEUE_AFTER_LOSS};
 use crate::{CaptureExtent, Class, Evidence, Flow};
 
 /// Adds the rate of all flows together to the verdict on each flow that shared a full path. Flows share a path if they ran

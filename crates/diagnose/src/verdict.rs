@@ -1,11 +1,11 @@
 use serde::Serialize;
 use sweetspot_units::Rate;
 
+use crate::evidence::PROGRAM_OR_BUFFER;
 use crate::explained::{allowed, explains};
 use crate::fix::fix;
 use crate::gain::gain;
 use crate::limits::rounded;
-use crate::recorded::PROGRAM_OR_BUFFER;
 use crate::{Class, Evidence, Limits, percent, words};
 
 /// A flow's limit, in words.

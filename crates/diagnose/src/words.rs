@@ -4,16 +4,14 @@ mod losses;
 mod receiver;
 mod unknown;
 
-use sweetspot_trace::flow::has_standing_queue;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Rate};
 
 use self::losses::{losses, timer_words};
 use self::receiver::{receiver_application, receiver_window};
 use self::unknown::unknown;
-use crate::evidence::{Failure, Nagle, Stall};
+use crate::evidence::{Failure, Nagle, PROGRAM_OR_BUFFER, Stall};
 use crate::explained::allowed;
 use crate::quantities::{counted, in_bytes, in_rate, ms, times};
-use crate::recorded::PROGRAM_OR_BUFFER;
 use crate::{Class, Evidence, SharedPath, percent};
 
 /// Whether a family's share, as printed, is larger than its leading class's.
@@ -82,7 +80,7 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             flight(e)
         ),
         Class::Bandwidth => bandwidth(percent, e),
-        Class::Application if has_nagle(e) => nagles(shares, e),
+        Class::Application if e.has_nagle() => nagles(shares, e),
         Class::Application if e.holds_partial_segment => format!(
             "{percent} % of the time limited by the sending application: it writes less than a segment at a time, and each waits \
              until the one before it is acknowledged (Nagle's algorithm)."
@@ -134,11 +132,6 @@ fn granted(percent: f64, e: &Evidence) -> String {
         words += &format!(". At {} that allows {}", ms(rtt), in_rate(rate));
     }
     words + "."
-}
-
-/// Whether the sending application was mostly held by Nagle's algorithm.
-pub fn has_nagle(e: &Evidence) -> bool {
-    e.nagle.is_some_and(|nagle| nagle.leads)
 }
 
 /// The verdict on Nagle's algorithm. The first share covers all application classes; Nagle's own share follows if it is
@@ -296,15 +289,12 @@ fn never_established(e: &Evidence) -> String {
     }
 }
 
-/// Minimum number of loss events that are not attributed to chance.
-const MIN_LOSS_EVENTS: u64 = 5;
-
 /// The possible causes of evenly spaced data, which a capture cannot distinguish.
 const SPACED_BY: &str =
     "Either a link or a shaper before the capture point spaces them, or the sender itself does";
 
 fn bandwidth(percent: f64, e: &Evidence) -> String {
-    let at = if may_be_paced(e) { "a steady rate" } else { "the path's capacity" };
+    let at = if e.may_be_paced() { "a steady rate" } else { "the path's capacity" };
     let mut words = format!("{percent} % of the time at {at}");
     if let Some(SharedPath { others, together_bps }) = e.shared {
         let others = counted(others, "other connection", "other connections");
@@ -319,7 +309,7 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         words += &format!(
             ": the gaps between its segments fit this rate. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
         );
-    } else if let Some((min, rtt)) = standing(e) {
+    } else if let Some((min, rtt)) = e.standing_queue() {
         words += &match e.doubts_rtt_min {
             true => format!(
                 ", behind a standing queue: the round trip is {}, {} or more of it in the queue",
@@ -334,13 +324,13 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         };
     } else if e.model_based {
         words += ", as measured by bbr, which paces its data: there is no standing queue";
-    } else if drops_without_queue(e) {
+    } else if e.drops_without_queue() {
         words += &format!(
             ": {}, although no queue stands. A policer drops packets like this, and so does a very small buffer. A sender that \
              ignores random losses (bbr) looks the same",
             losses(e)
         );
-    } else if may_be_paced(e) {
+    } else if e.may_be_paced() {
         words += &format!(
             ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
         );
@@ -348,26 +338,9 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
     words + "."
 }
 
-/// Whether the sender may pace its segments, or a link spaces them evenly: no queue is visible, and nothing else shows which.
-pub fn may_be_paced(e: &Evidence) -> bool {
-    let is_even = e.even && standing(e).is_none() && !drops_without_queue(e);
-    (e.paced || is_even) && !e.in_device && !e.model_based && e.shared.is_none()
-}
-
-/// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.
-pub fn drops_without_queue(e: &Evidence) -> bool {
-    e.loss_events >= MIN_LOSS_EVENTS && standing(e).is_none() && !e.model_based && !e.in_device
-}
-
 /// The doubt about a growing congestion window as the limit.
 const NEVER_EMPTY: &str = " The capture began in mid-connection and never saw the path empty. If a queue stood all the time, the limit \
                            is the path's capacity.";
-
-/// The minimum and the median RTT if a standing queue accounts for the difference. BBR probes the bandwidth during one RTT in
-/// eight (bbr_pacing_gain), so the queue of its probes does not raise the median.
-pub fn standing(e: &Evidence) -> Option<(Duration, Duration)> {
-    e.rtt_min.zip(e.rtt).filter(|(min, rtt)| has_standing_queue(*rtt, *min))
-}
 
 fn flight(e: &Evidence) -> String {
     match (e.flight, e.flight_round.or(e.rtt)) {
@@ -385,6 +358,8 @@ fn flight(e: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_units::Duration;
+
     use super::*;
     use crate::Reader;
 

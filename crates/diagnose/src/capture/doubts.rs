@@ -3,17 +3,8 @@
 use sweetspot_trace::flow::{Account, Connection, HISTORY, Hold, Stream};
 use sweetspot_units::Duration;
 
-use super::{StreamSummary, class};
+use super::classifier::{StreamSummary, class};
 use crate::Class;
-
-/// Whether the limit shows as soon as it holds: a closed window, silence or a pause. For other limits, the flights and RTTs of
-/// several rounds must be compared.
-pub fn shows_at_once(limit: Class) -> bool {
-    matches!(
-        limit.family(),
-        Class::Application | Class::ReceiverApplication | Class::Stalled | Class::NeverEstablished
-    )
-}
 
 /// Whether the capture lacks the beginning, and has too few rounds of the data that `side` sent to compare them.
 pub fn is_brief(connection: &Connection, side: usize) -> bool {

@@ -5,9 +5,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use super::model::{ModelHistory, Shaper};
 use super::sending::{LOW_FLIGHT_SHARE, is_past_slow_start};
 use super::sums::{HeldWindows, RecentArrivals, WindowsSeen};
-use super::{
-    AT_CAPACITY, FULL, OBSERVATION, QUEUE, QUEUE_AFTER_LOSS, SLOW_START_GROWTH, Sample, Side, Step,
-};
+use super::{AT_CAPACITY, FULL, OBSERVATION, SLOW_START_GROWTH, Sample, Side, Step};
+use crate::evidence::{QUEUE, QUEUE_AFTER_LOSS};
 
 /// Share of the send buffer from which on it counts as full. A writer blocks when its queued data reach the buffer's size
 /// (sk_stream_memory_free). A sample may already lack data acknowledged since then.

@@ -21,6 +21,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use self::history::{ConnectionHistory, STEADY};
 use self::period::Totals;
+use crate::evidence::QUEUE;
 use crate::{Class, Evidence, Limits};
 
 pub use self::period::Period;
@@ -383,11 +384,6 @@ const FULL: f64 = 0.8;
 
 /// Minimum growth from sample to sample of a flow in slow start.
 const SLOW_START_GROWTH: f64 = 1.25;
-
-/// Minimum ratio of the RTT to the min RTT that shows a standing queue.
-pub(crate) const QUEUE: f64 = 1.1;
-/// The same ratio after a loss. It is higher, because small buffers also fill before a loss.
-pub(crate) const QUEUE_AFTER_LOSS: f64 = 1.25;
 
 impl Sample {
     /// Bytes in flight: `sent` - `again` (retransmitted) - `acked`, and at most `segments` of `mss`.

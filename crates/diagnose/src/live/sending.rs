@@ -5,7 +5,8 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
 use super::model::Shaper;
-use super::{FULL, QUEUE, QUEUE_AFTER_LOSS, Sample, Side, Step};
+use super::{FULL, Sample, Side, Step};
+use crate::evidence::{QUEUE, QUEUE_AFTER_LOSS};
 use crate::{Class, Limits};
 
 /// Time for which a loss shapes the congestion window: CUBIC takes this long to recover a large window.

@@ -15,6 +15,7 @@ pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
+use crate::evidence::{ONE_INTERVAL, PROGRAM_OR_BUFFER};
 use crate::limits::FREQUENT_SHARE;
 use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
@@ -110,11 +111,6 @@ impl Recording {
 
 /// Slow start cannot last this many round trips, because the window doubles in each.
 const LONGEST_START: u64 = 64;
-pub(crate) const ONE_INTERVAL: &str =
-    "one reading does not show what limited the congestion window; log several with their times";
-/// The send buffer stopped the program for a part of the time, and nothing waited to be sent in the rest.
-pub(crate) const PROGRAM_OR_BUFFER: &str =
-    "the application or the send buffer; one reading does not show which";
 const WINDOW_HAD_ROOM: &str =
     "the congestion window had room, and these counters do not show what else limited the sender";
 

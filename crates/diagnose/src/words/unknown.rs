@@ -1,10 +1,9 @@
 //! Verdicts without a limit, as sentences.
 
 use super::losses::resent;
-use super::standing;
+use crate::evidence::ONE_INTERVAL;
 use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{in_bytes, in_rate, ms, times};
-use crate::recorded::ONE_INTERVAL;
 use crate::{Arrivals, Evidence, Reader, percent};
 
 /// The verdict without a limit.
@@ -35,7 +34,7 @@ fn beyond_totals(share: f64, e: &Evidence) -> String {
         words += &format!(" In all, {}.", resent(e));
     }
     if let Some((min, rtt)) = e.rtt_min.zip(e.rtt) {
-        words += &match standing(e) {
+        words += &match e.standing_queue() {
             Some(_) => format!(
                 " At that moment the RTT was {}, {:.1} times its minimum: a queue stood, as at the path's capacity.",
                 ms(rtt),
