@@ -3,9 +3,10 @@
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use super::model::{ModelHistory, Shaper};
-use super::sending::{LOW_FLIGHT_SHARE, is_past_slow_start};
 use super::sums::{HeldWindows, RecentArrivals, WindowsSeen};
-use super::{AT_CAPACITY, FULL, OBSERVATION, SLOW_START_GROWTH, Sample, Side, Step};
+use super::{
+    AT_CAPACITY, FULL, LOW_FLIGHT_SHARE, OBSERVATION, SLOW_START_GROWTH, Sample, Side, Step,
+};
 use crate::evidence::{QUEUE, QUEUE_AFTER_LOSS};
 
 /// Share of the send buffer from which on it counts as full. A writer blocks when its queued data reach the buffer's size
@@ -378,7 +379,7 @@ impl ConnectionHistory {
         let held = now.window_limited.saturating_sub(last.window_limited);
         let is_busy = now.busy.saturating_sub(last.busy) >= held + time.scaled(FULL);
         let has_more = waits(now) || buffered > Duration::ZERO || now.queues_in_device();
-        let grows = self.outdoes && !is_past_slow_start(step);
+        let grows = self.outdoes && !step.is_past_slow_start();
         let sends_less = now.model_based && (last.starved || now.starved);
         let sends_windows = self.model.shaper(now) == Some(Shaper::PeerWindow);
         !self.is_one_reading

@@ -362,6 +362,15 @@ impl Step {
         last.recovering || now.recovering || now.retransmitted > last.retransmitted
     }
 
+    /// Whether a first interval that covers all of a connection's time contains more than slow start: a queue stands, and the
+    /// interval is twice as long as doubling from the initial window (RFC 6928) takes for this much data.
+    fn is_past_slow_start(&self) -> bool {
+        let (now, busy) = (&self.sample, self.sample.busy.saturating_sub(self.last.busy));
+        let initial = (now.mss * INITIAL_SEGMENTS).as_f64().max(1.0);
+        let rounds = (now.acked.as_f64() / initial + 1.0).log2().ceil();
+        self.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
+    }
+
     /// The rate at which data reached the other end.
     fn delivery_rate(&self, side: Side) -> Rate {
         let segments = self.sample.delivered.saturating_sub(self.last.delivered);
@@ -381,6 +390,13 @@ const AT_CAPACITY: f64 = 0.85;
 /// A congestion window this full binds, because the kernel sends several segments at once. A window that binds for this share of
 /// an interval counts as binding throughout.
 const FULL: f64 = 0.8;
+
+/// Share of a full window below which the data per RTT are much less. Delayed acknowledgements and waiting for a whole segment's
+/// space cost less.
+const LOW_FLIGHT_SHARE: f64 = 0.5;
+
+/// The segments of the initial window (RFC 6928).
+const INITIAL_SEGMENTS: u64 = 10;
 
 /// Minimum growth from sample to sample of a flow in slow start.
 const SLOW_START_GROWTH: f64 = 1.25;

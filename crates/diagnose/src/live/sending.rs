@@ -5,17 +5,12 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::history::ConnectionHistory;
 use super::model::Shaper;
-use super::{FULL, Sample, Side, Step};
+use super::{FULL, LOW_FLIGHT_SHARE, Sample, Side, Step};
 use crate::evidence::{QUEUE, QUEUE_AFTER_LOSS};
 use crate::{Class, Limits};
 
 /// Time for which a loss shapes the congestion window: CUBIC takes this long to recover a large window.
 const AFTER_LOSS: Duration = Duration::from_secs(30);
-/// Share of a full window below which the data per RTT are much less. Delayed acknowledgements and waiting for a whole segment's
-/// space cost less.
-pub const LOW_FLIGHT_SHARE: f64 = 0.5;
-/// The segments of the initial window (RFC 6928).
-const INITIAL_SEGMENTS: u64 = 10;
 /// Number of unanswered timeouts from which on the peer counts as silent.
 const MIN_UNANSWERED_TIMEOUTS: u64 = 2;
 
@@ -125,15 +120,6 @@ fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     congestion_class(step, history, step.delivery_rate(Side::Sender))
 }
 
-/// Whether a first interval that covers all of a connection's time contains more than slow start: a queue stands, and the
-/// interval is twice as long as doubling from the initial window (RFC 6928) takes for this much data.
-pub fn is_past_slow_start(step: &Step) -> bool {
-    let (now, busy) = (&step.sample, step.sample.busy.saturating_sub(step.last.busy));
-    let initial = (now.mss * INITIAL_SEGMENTS).as_f64().max(1.0);
-    let rounds = (now.acked.as_f64() / initial + 1.0).log2().ceil();
-    step.last.acked == Bytes::ZERO && now.queues(QUEUE) && busy > now.rtt.scaled(2.0 * rounds)
-}
-
 /// Whether the congestion window is still below its size at an earlier loss. After a loss before the first sample, only the
 /// threshold shows that.
 fn is_below_earlier_loss(now: &Sample) -> bool {
@@ -145,7 +131,7 @@ fn is_below_earlier_loss(now: &Sample) -> bool {
 /// The class while the congestion window is the limit.
 fn congestion_class(step: &Step, history: &ConnectionHistory, rate: Rate) -> Class {
     let now = &step.sample;
-    let starting = history.outdoes && !is_past_slow_start(step);
+    let starting = history.outdoes && !step.is_past_slow_start();
     let full = history.is_at_capacity(rate);
     let repaired = history.has_repaired_within(now, AFTER_LOSS);
     let dropped = history.was_dropped_by_peer();
