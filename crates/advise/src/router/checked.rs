@@ -6,7 +6,7 @@ use super::advice::{Basis, BufferChoice, RouterAdvice, Rule};
 use super::model::simulated_transfers;
 use super::plan::{advise, by_formula, in_favour_of_bulk, smallest};
 use super::simulated::Simulated;
-use super::{Favour, two_rules};
+use super::{Favour, buffers};
 
 impl RouterAdvice {
     /// The buffer for bulk transfers on an overloaded link: between the formula's and the rule's, C T. `None` unless `chosen` is
@@ -19,7 +19,7 @@ impl RouterAdvice {
         }
         let rule = simulated.buffers.get(chosen)?.buffer;
         let own = self.two_rules.as_ref().map_or(&self.recommended, |two| &two.transfers);
-        two_rules::between(rule, own.buffer, share).ok()
+        buffers::between(rule, own.buffer, share).ok()
     }
 
     /// The buffer for flows that persist, or may: between the simulator's choice for transfers, `chosen`, and C T / sqrt(n), but
@@ -32,10 +32,10 @@ impl RouterAdvice {
         }
         let rule = simulated.buffers.get(simulated.rule)?.buffer;
         let smallest = smallest(self.question.favour, rule).ok()?;
-        let lasting = two_rules::larger(two.persistent.buffer, smallest);
+        let lasting = buffers::larger(two.persistent.buffer, smallest);
         let transfers = two.transfers.buffer;
-        let between = two_rules::between(lasting, transfers, two.persistence).ok()?;
-        Some(two_rules::larger(between, simulated.filling(transfers)?))
+        let between = buffers::between(lasting, transfers, two.persistence).ok()?;
+        Some(buffers::larger(between, simulated.filling(transfers)?))
     }
 
     /// This advice with the numbers of `simulated` instead of the formulas', and with its buffer if it calls for another one. A

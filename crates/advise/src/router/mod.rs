@@ -2,6 +2,7 @@
 //! rules.
 
 mod advice;
+mod buffers;
 mod checked;
 mod fit;
 mod formulas;

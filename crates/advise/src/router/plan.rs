@@ -13,7 +13,7 @@ use sweetspot_units::{Bytes, Duration, Percent, Rate, Significant};
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Rule, Source};
 use super::formulas::formulas;
 use super::model::LinkModel;
-use super::{Favour, RouterQuestion, TwoRules, size, two_rules};
+use super::{Favour, RouterQuestion, TwoRules, buffers, size};
 use crate::AdviceError;
 use crate::error::possible;
 
@@ -225,10 +225,10 @@ fn choose_alone(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceE
         return Ok(alone(found));
     }
     let root = Packets::of(rules::square_root(q.rate, q.rtt, model.flows())?, q.packet)?;
-    let lasting = two_rules::larger(root, smallest(q.favour, bdp)?);
+    let lasting = buffers::larger(root, smallest(q.favour, bdp)?);
     let (buffer, basis) = match share == 1.0 {
         true => (lasting, Basis::SquareRoot),
-        false => (two_rules::between(lasting, found.0, share)?, Basis::BetweenRules),
+        false => (buffers::between(lasting, found.0, share)?, Basis::BetweenRules),
     };
     let two_rules = Some((share, [root, found.0]));
     Ok(Chosen { buffer, basis, range: None, two_rules, most })
@@ -256,7 +256,7 @@ fn for_transfers(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceE
         return Ok(found);
     }
     let (near, ..) = best(q, &LinkModel::at_the_edge(q)?)?;
-    Ok((two_rules::between(found.0, near, fraction)?, Basis::Edge, None))
+    Ok((buffers::between(found.0, near, fraction)?, Basis::Edge, None))
 }
 
 /// The best buffer for transfers that come and go, by the parameters of `model`.
@@ -280,12 +280,12 @@ fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
             }
         }
         (Best::At(buffer), _) if buffer > bdp => (bdp, Basis::BandwidthDelay, shown),
-        (Best::At(buffer), _) => (two_rules::larger(buffer, least), Basis::Optimum, shown),
+        (Best::At(buffer), _) => (buffers::larger(buffer, least), Basis::Optimum, shown),
         (Best::Zero, _) => (Packets::new(bursts(q.favour))?, Basis::Simulation, shown),
         (Best::Unbounded, _) => (bdp, Basis::BandwidthDelay, shown),
     };
     // The M/M/1/B does not model flows that halve their windows.
-    let root = two_rules::larger(model.root()?, least);
+    let root = buffers::larger(model.root()?, least);
     Ok(match model.is_closed_form() && root > buffer {
         true => (root, Basis::Floor, shown),
         false => (buffer, basis, range),

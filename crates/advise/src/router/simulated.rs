@@ -5,7 +5,7 @@ use sweetspot_statistics::student_t;
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
-use super::{BufferRange, Favour, two_rules};
+use super::{BufferRange, Favour, buffers};
 use crate::text::{row, table, with_error, wrap};
 
 /// Simulation results for several buffers.
@@ -165,7 +165,7 @@ impl Simulated {
         let above = self.buffers.iter().position(|tried| tried.used >= wanted)?;
         let (low, high) = (&self.buffers[above.saturating_sub(1)], &self.buffers[above]);
         let fraction = if above == 0 { 1.0 } else { (wanted - low.used) / (high.used - low.used) };
-        two_rules::between(high.buffer, low.buffer, fraction).ok()
+        buffers::between(high.buffer, low.buffer, fraction).ok()
     }
 
     /// The buffers around the best one up to `most` that keep 90 % of its rate; the lower end is interpolated. `None` if too few
@@ -182,7 +182,7 @@ impl Simulated {
             Some(below) => {
                 let [less, more] = [below, first].map(|i| self.rate(i, favour));
                 let fraction = (enough - less) / (more - less);
-                two_rules::between(self.buffers[first].buffer, self.buffers[below].buffer, fraction)
+                buffers::between(self.buffers[first].buffer, self.buffers[below].buffer, fraction)
                     .ok()?
             }
         };
@@ -233,7 +233,7 @@ impl Simulated {
             let [more, less] = [kept, lost]
                 .map(|buffer| self.at(buffer).map_or(0.0, |at| at.of(favour).rate.as_f64()));
             let fraction = ((enough - less) / (more - less)).clamp(0.0, 1.0);
-            two_rules::between(kept, lost, fraction).unwrap_or(kept)
+            buffers::between(kept, lost, fraction).unwrap_or(kept)
         };
         let low = edge(first, first.unwrap_or(above).checked_sub(1));
         let high = edge((last > above).then(|| last - 1), (!is_last).then_some(last));

@@ -3,7 +3,6 @@
 use core::cmp::Ordering;
 
 use sweetspot_theory::Packets;
-use sweetspot_theory::TheoryError;
 use sweetspot_units::Rate;
 
 use super::simulated::SHARE;
@@ -21,11 +20,6 @@ pub struct TwoRules {
     pub transfers: BufferChoice,
 }
 
-/// Interpolates geometrically from `one` (share 0) to `other` (share 1).
-pub(super) fn between(other: Packets, one: Packets, share: f64) -> Result<Packets, TheoryError> {
-    Packets::new(one.get() * libm::pow(other.get() / one.get(), share))
-}
-
 /// The rates of `one` and `other` for `favour`, as printed in the table; equal if chance explains the difference.
 fn compared(one: &BufferChoice, other: &BufferChoice, favour: Favour) -> Option<(f64, f64)> {
     let (rate, own) = one.rate(favour).zip(other.rate(favour))?;
@@ -34,11 +28,6 @@ fn compared(one: &BufferChoice, other: &BufferChoice, favour: Favour) -> Option<
     let differ = libm::fabs(rate.as_f64() - own.as_f64()) > chance;
     let rate = if differ { rate } else { own };
     Some((printed(rate, one.source), printed(own, other.source)))
-}
-
-/// The larger of two buffers.
-pub(super) fn larger(one: Packets, other: Packets) -> Packets {
-    if one > other { one } else { other }
 }
 
 impl RouterAdvice {
