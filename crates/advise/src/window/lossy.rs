@@ -2,14 +2,12 @@
 
 use sweetspot_theory::reno::bounded::Bounds;
 use sweetspot_theory::reno::pftk::Flow;
-use sweetspot_units::{Bytes, Duration, Probability, Rate};
+use sweetspot_units::{Bytes, Probability, Rate};
 
 use super::situation::Situation;
-use super::{LossResponse, MAX_HELD, WindowQuestion};
+use super::{LossResponse, MAX_HELD};
 use crate::AdviceError;
 
-/// Added to the RTT for the first RTO: Linux's minimum, TCP_RTO_MIN (RFC 6298).
-const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
 /// A window suffices if it carries this share of the rate of an unlimited window.
 pub(super) const SUFFICIENT_RATE_SHARE: f64 = 0.99;
 /// Ratio at which the bisection for a window or a loss ends.
@@ -62,7 +60,7 @@ impl Situation {
         window: Bytes,
     ) -> Result<Rate, AdviceError> {
         let q = &self.question;
-        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), first_timeout(q), loss)?;
+        let flow = Flow::new(q.mtu, self.left.minimum_rtt(), q.first_timeout(), loss)?;
         let bounds = Bounds { capacity: self.left.capacity(), buffer, window };
         // Linux counts acknowledged segments (tcp_cong_avoid_ai), so a delayed ACK for two segments counts as two.
         Ok(flow.with_segments_per_ack(1)?.bounded(congestion, &bounds))
@@ -145,8 +143,4 @@ impl Situation {
             bbr: loss.get() <= BBR_LOSS_TOLERANCE,
         }))
     }
-}
-
-pub(super) fn first_timeout(q: &WindowQuestion) -> Duration {
-    q.rtt + SMALLEST_VARIANCE
 }

@@ -52,6 +52,9 @@ const INITIAL_WINDOW_PACKETS: u64 = 10;
 /// Headers of IPv4 and TCP with timestamps, in bytes (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);
 
+/// Added to the RTT for the first RTO: Linux's minimum, TCP_RTO_MIN (RFC 6298).
+const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
+
 /// The MTU of most paths.
 pub const COMMON_MTU: Bytes = Bytes::new(1500);
 
@@ -59,6 +62,11 @@ impl WindowQuestion {
     /// The smallest window to recommend or simulate, in bytes of packets.
     fn initial_window(&self) -> Bytes {
         self.mtu * INITIAL_WINDOW_PACKETS
+    }
+
+    /// The time until the first retransmission timeout.
+    fn first_timeout(&self) -> Duration {
+        self.rtt + SMALLEST_VARIANCE
     }
 
     /// The share of packets lost at random; `None` if it is unknown or zero.

@@ -7,7 +7,6 @@ use sweetspot_theory::path::{Path, unresponsive};
 use sweetspot_theory::reno::bounded::{Overflowing, overflowing};
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::lossy::first_timeout;
 use super::{CrossKind, CrossShare, LossResponse, WindowQuestion};
 use crate::AdviceError;
 use crate::limit::{LARGEST_WINDOW, with_margin};
@@ -226,7 +225,7 @@ impl Situation {
                  which lowers the rate; only a simulation shows that.",
                 self.question.congestion,
                 self.question.congestion.standard(),
-                first_timeout(&self.question)
+                self.question.first_timeout()
             ));
         }
         all
