@@ -4,7 +4,7 @@ use sweetspot_theory::host::advertised_window::Era;
 use sweetspot_theory::host::window_scale::WindowScale;
 use sweetspot_units::Bytes;
 
-use super::check::{PathTarget, memory};
+use super::target::PathTarget;
 use super::{PathEnd, Snapshot, Sysctls};
 use crate::Kernel;
 
@@ -108,9 +108,19 @@ pub(super) fn shared_memory(
     side: FlowRole,
     target: &PathTarget,
 ) -> Option<Cap> {
-    let [_, pressure] = memory::lacking(host, target)?;
+    let [_, pressure] = lacking_memory(host, target)?;
     let window = host.kernel?.era().window(pressure / target.connections, None);
     Some(Cap { what: "net.ipv4.tcp_mem".to_owned(), end, side, window })
+}
+
+/// The memory that all connections need for the target window, and the smaller `tcp_mem` pressure threshold, above which the
+/// kernel shrinks buffers; `None` if the threshold suffices.
+pub(super) fn lacking_memory(host: &Snapshot, target: &PathTarget) -> Option<[Bytes; 2]> {
+    let [_, pressure, _] = host.sysctls.triple("net.ipv4.tcp_mem")?;
+    let each = host.kernel?.era().memory_for(target.window, None);
+    let all = Bytes::new(each.get().saturating_mul(target.connections));
+    let pressure = Bytes::new(host.page?.get().saturating_mul(pressure));
+    (all > pressure).then_some([all, pressure])
 }
 
 // Linux before 6.6, tcp_win_from_space(): this sysctl sets the ratio; its default depends on the era.

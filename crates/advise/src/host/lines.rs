@@ -3,7 +3,8 @@
 use sweetspot_units::Rate;
 
 use super::caps::{self, PROGRAM_BUFFER};
-use super::check::{IN_PROGRAM, PathTarget};
+use super::check::IN_PROGRAM;
+use super::target::PathTarget;
 use super::{Finding, HostAdvice, HostDirection, PathEnd, Sysctls};
 use crate::limit::LARGEST_WINDOW;
 use crate::text::labelled;

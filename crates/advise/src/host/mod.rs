@@ -8,6 +8,7 @@ mod plan;
 mod reference;
 mod show;
 mod snapshot;
+mod target;
 
 pub use caps::{Cap, FlowRole};
 pub use plan::{HostAdvice, HostDirection, HostQuestion, advise};

@@ -3,8 +3,8 @@
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::caps::{self, Cap, FlowRole};
-use super::check::{self, PathTarget};
-use super::{Finding, PathEnd, PublishedSettings, Snapshot, reference};
+use super::target::PathTarget;
+use super::{Finding, PathEnd, PublishedSettings, Snapshot, check, reference};
 use crate::error::possible;
 use crate::window::{self, COMMON_MTU, LossResponse, WindowQuestion};
 use crate::{AdviceError, Kernel};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sweetspot_units::{Bytes, Rate};
 
 use super::caps::{Cap, FlowRole};
-use super::check::PathTarget;
+use super::target::PathTarget;
 use super::{Finding, HostAdvice, PathEnd};
 use crate::formula::{Formula, explained};
 use crate::text::{row, table, wrap};

@@ -2,8 +2,8 @@
 
 use sweetspot_units::Bytes;
 
-use super::PathTarget;
 use crate::host::caps;
+use crate::host::target::PathTarget;
 use crate::host::{Finding, PathEnd, Snapshot};
 
 pub(super) fn check(host: &Snapshot, end: PathEnd, target: &PathTarget, found: &mut Vec<Finding>) {

@@ -2,8 +2,8 @@
 
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::PathTarget;
 use crate::Kernel;
+use crate::host::target::PathTarget;
 use crate::host::{Device, Finding, PathEnd, Snapshot};
 
 /// The speed from which on per-packet work matters: offloads, rings and queues.

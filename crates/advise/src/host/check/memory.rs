@@ -2,19 +2,9 @@
 
 use sweetspot_units::{Bytes, Rate};
 
-use super::PathTarget;
 use crate::host::caps::{self, FlowRole};
+use crate::host::target::PathTarget;
 use crate::host::{Finding, NO_SETTING, PathEnd, Snapshot};
-
-/// The memory that all connections need for the target window, and the smaller `tcp_mem` pressure threshold, above which the
-/// kernel shrinks buffers; `None` if the threshold suffices.
-pub(in crate::host) fn lacking(host: &Snapshot, target: &PathTarget) -> Option<[Bytes; 2]> {
-    let [_, pressure, _] = host.sysctls.triple("net.ipv4.tcp_mem")?;
-    let each = host.kernel?.era().memory_for(target.window, None);
-    let all = Bytes::new(each.get().saturating_mul(target.connections));
-    let pressure = Bytes::new(host.page?.get().saturating_mul(pressure));
-    (all > pressure).then_some([all, pressure])
-}
 
 /// The rate that each connection lacks whatever its buffers, if no setting adds memory.
 pub(super) fn lost(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Option<Rate> {
@@ -25,7 +15,7 @@ pub(super) fn lost(host: &Snapshot, end: PathEnd, target: &PathTarget) -> Option
 
 /// Whether no setting adds memory: the windows together take more than half of the host's.
 fn is_exceeded(host: &Snapshot, target: &PathTarget) -> bool {
-    let all = lacking(host, target).map(|[all, _]| all);
+    let all = caps::lacking_memory(host, target).map(|[all, _]| all);
     all.zip(host.memory).is_some_and(|(all, memory)| all > Bytes::new(memory.get() / 2))
 }
 
@@ -56,7 +46,7 @@ pub(super) fn check(
         return;
     }
     let Some(target) = target else { return };
-    let Some([all, pressure]) = lacking(host, target) else { return };
+    let Some([all, pressure]) = caps::lacking_memory(host, target) else { return };
     let share = target.rate().scaled(pressure.as_f64() / all.as_f64());
     let wanted = all.get().div_ceil(page.get());
     let (who, need) = match target.connections {

@@ -3,8 +3,8 @@
 use sweetspot_theory::host::right_sizing::convergence_time;
 use sweetspot_units::Bytes;
 
-use super::PathTarget;
 use crate::host::caps::default_adv_win_scale;
+use crate::host::target::PathTarget;
 use crate::host::{Finding, PathEnd, Snapshot};
 
 const SIXTEEN_BITS: Bytes = Bytes::new(65_535);
