@@ -5,6 +5,7 @@ use sweetspot_units::Significant;
 
 use super::axes::PlotFrame;
 use super::marks;
+use super::tone::{is_own, tone};
 use crate::colour;
 use crate::svg::{escape, number, thin_by};
 
@@ -25,21 +26,6 @@ pub fn draw(plot: &Plot, frame: &PlotFrame) -> String {
     svg += &marks::draw(plot, frame);
     beyond(&mut svg, plot, frame);
     svg
-}
-
-/// Whether a curve shows Sweetspot's own controller: `sobas` or `sobas:live`, with any congestion control, or as a file name.
-pub fn is_own(curve: &Curve) -> bool {
-    names_own(&curve.label) && curve.origin != Origin::Theory
-}
-
-/// Whether a label names Sweetspot's own controller.
-pub fn names_own(label: &str) -> bool {
-    label.split(['+', ' ', ',', '.']).any(colour::is_own)
-}
-
-/// The CSS class of a curve's colour.
-pub fn tone(curve: &Curve) -> String {
-    if is_own(curve) { "own".to_owned() } else { colour::class(curve.group) }
 }
 
 /// The CSS class of the line style for an engine.

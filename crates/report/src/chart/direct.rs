@@ -3,8 +3,9 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, Origin, Plot};
 
 use super::axes::PlotFrame;
-use super::curves::{has_lines, tone};
+use super::curves::has_lines;
 use super::legend::named_curves;
+use super::tone::tone;
 use crate::svg::typeset;
 
 /// With more lines than colours, names would not identify the lines.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use sweetspot_experiment::plot::{Curve, MarkPosition, Plot, PublishedMark};
 
 use super::axes::{CHAR_WIDTH, PlotFrame};
-use super::curves::{names_own, tone};
+use super::tone::{names_own, tone};
 use crate::colour;
 use crate::svg::{escape, number, typeset};
 

@@ -9,6 +9,7 @@ mod legend;
 mod marks;
 mod scale;
 mod style;
+mod tone;
 
 use sweetspot_experiment::plot::{MarkPosition, Plot};
 
