@@ -9,7 +9,7 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::outlook::{Expected, Outlook, WINDOW_RATIO};
-use super::verdict::why_wide;
+use super::words::short;
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
 
@@ -129,22 +129,6 @@ pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>, even: bool) -> Str
 /// The difference between the 95th and the 5th percentile of the idle RTT.
 pub fn variation(finding: &Finding<Duration>) -> String {
     finding.value().map_or(UNKNOWN.into(), |span| format!("{} (p95 - p5)", short(span)))
-}
-
-/// A value rounded to about three digits; zero has no unit.
-pub fn short(value: impl Display) -> String {
-    let text = value.to_string();
-    let (number, unit) = text.split_at(text.find(' ').unwrap_or(text.len()));
-    let Ok(number) = number.parse::<f64>() else { return text };
-    if number == 0.0 {
-        return "0".to_owned();
-    }
-    let digits = match number {
-        n if n >= 100.0 => 0,
-        n if n >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{number:.digits$}{unit}")
 }
 
 fn rounded(span: Duration) -> String {
@@ -326,7 +310,7 @@ pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> 
         let window = Bytes::new(window);
         notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT."));
         let lost = first.is_some_and(|direction| direction.loss.lost > 0);
-        notes.extend(why_wide(held, lost).map(str::to_owned));
+        notes.extend(held.why_wide(lost).map(str::to_owned));
     }
     if !outlook.assumed.is_empty() {
         notes.push(assumptions(outlook));
@@ -390,15 +374,5 @@ mod tests {
             assert_eq!(graded(&load), words);
             assert!(words.len() <= COLUMN);
         }
-    }
-
-    #[test]
-    fn numbers_keep_three_digits_with_and_without_a_unit() {
-        for (value, words) in
-            [("989088.38", "989088"), ("12.345 ms", "12.3 ms"), ("1.5 MB", "1.50 MB")]
-        {
-            assert_eq!(short(value), words);
-        }
-        assert_eq!(short("drop-tail"), "drop-tail");
     }
 }

@@ -6,6 +6,7 @@ mod page;
 mod path_file;
 mod verdict;
 mod watch;
+mod words;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

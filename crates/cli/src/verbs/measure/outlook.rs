@@ -9,9 +9,8 @@ use sweetspot_sizing::Sizing;
 use sweetspot_statistics::mean_interval;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::card::short;
 use super::path_file::PathFile;
-use super::verdict::{SLOWER, WORTH};
+use super::words::short;
 
 /// The number of simulations of each transfer, with different seeds.
 const RUNS: u64 = 5;
@@ -24,6 +23,11 @@ pub const WINDOW_RATIO: f64 = 1.05;
 
 /// The factor by which a simulation may fall below the measurement, as in the diagnosis of a capture.
 const REFUTED_RATIO: f64 = 1.5;
+
+/// A remedy is worthwhile if the RTT under load falls by more than this.
+pub const WORTH: Duration = Duration::from_millis(5);
+/// A window costs rate if the rate falls below this share of the measured one. Measured and simulated rates differ by less.
+pub const SLOWER: f64 = 0.9;
 
 /// The simulated throughput of each congestion control, and of a window of the right size.
 #[derive(Debug, Clone, Serialize)]
@@ -60,6 +64,19 @@ pub struct Expected {
     pub rtt_s: f64,
     /// The share of packets lost.
     pub loss_rate: f64,
+}
+
+impl Expected {
+    /// The reason for a wide interval of the rate, if it has one. Its low end assumes the highest loss consistent with the
+    /// measurement; `lost` tells whether the measurement lost any packets.
+    pub fn why_wide(&self, lost: bool) -> Option<&'static str> {
+        (self.goodput_low_bps < SLOWER * self.goodput_bps).then_some(match lost {
+            true => "The low end of a range is for the highest random loss within its interval.",
+            false => {
+                "The low end of a range is for random loss just below what the measurement can detect."
+            }
+        })
+    }
 }
 
 impl Outlook {

@@ -11,11 +11,12 @@ use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, direction_label, graded, held, notes, of, ranged, short, time_taken, unknown_reasons,
+    UNKNOWN, direction_label, graded, held, notes, of, ranged, time_taken, unknown_reasons,
     variation,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
+use super::words::short;
 
 /// The page; `verb` is the command that measured.
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {

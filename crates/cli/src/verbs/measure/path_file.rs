@@ -7,8 +7,8 @@ use sweetspot_scenario::Scenario;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
-use super::card::short;
 use super::watch::Series;
+use super::words::short;
 
 /// The number of sources that represent cross traffic.
 const CROSS_SOURCES: u64 = 10;

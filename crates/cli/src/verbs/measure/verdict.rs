@@ -4,8 +4,9 @@ use sweetspot_measure::{Bound, Finding};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::card::{graded, ranged, short};
-use super::outlook::{Expected, Outlook};
+use super::card::{graded, ranged};
+use super::outlook::{Expected, Outlook, SLOWER, WORTH};
+use super::words::short;
 use sweetspot_program::print::wrapped;
 
 pub struct Verdict {
@@ -13,11 +14,6 @@ pub struct Verdict {
     lines: Vec<String>,
     remedy: Option<&'static str>,
 }
-
-/// A remedy is worthwhile if the RTT under load falls by more than this.
-pub const WORTH: Duration = Duration::from_millis(5);
-/// A window costs rate if the rate falls below this share of the measured one. Measured and simulated rates differ by less.
-pub const SLOWER: f64 = 0.9;
 
 /// The verdict: a sentence per direction, and the remedy.
 pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
@@ -93,24 +89,13 @@ fn at_a_window(
             format!("{with}{}.", free.unwrap_or_default())
         }
     };
-    if let Some(why) = why_wide(held, lost) {
+    if let Some(why) = held.why_wide(lost) {
         words += &format!(" {why}");
     }
     if !outlook.assumed.is_empty() {
         words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
     }
     Some(format!("simulated {direction_name}: {words}"))
-}
-
-/// The reason for a wide interval of a simulated rate, if it has one. Its low end assumes the highest loss consistent with the
-/// measurement; `lost` tells whether the measurement lost any packets.
-pub fn why_wide(expected: &Expected, lost: bool) -> Option<&'static str> {
-    (expected.goodput_low_bps < SLOWER * expected.goodput_bps).then_some(match lost {
-        true => "The low end of a range is for the highest random loss within its interval.",
-        false => {
-            "The low end of a range is for random loss just below what the measurement can detect."
-        }
-    })
 }
 
 /// Whether a window keeps the measured rate and reduces the RTT under load by more than [`WORTH`].
