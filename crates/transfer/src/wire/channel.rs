@@ -14,7 +14,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use crate::limits::{PARTING_TIMEOUT, PEER_TIMEOUT};
 use crate::lock::lock;
 use crate::wire::first_segments::FirstSegments;
-use crate::wire::handshake::{handshake, tls_error};
+use crate::wire::handshake::{handshake, is_disconnect, tls_error};
 use crate::wire::identity::{self, Identity};
 use crate::wire::pace::{self, ApplicationPace};
 use crate::{Result, TransferError};
@@ -468,23 +468,4 @@ fn drain(tls: &mut Connection, peer: SocketAddr, mut take: impl FnMut(&[u8])) ->
         left = left.saturating_sub(consumed);
     }
     Ok(state.peer_has_closed())
-}
-
-/// Whether the error means that the connection has ended.
-pub(super) fn is_disconnect(e: &io::Error) -> bool {
-    use io::ErrorKind::{
-        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
-        NotConnected, TimedOut, UnexpectedEof,
-    };
-    matches!(
-        e.kind(),
-        BrokenPipe
-            | ConnectionAborted
-            | ConnectionReset
-            | HostUnreachable
-            | NetworkUnreachable
-            | NotConnected
-            | TimedOut
-            | UnexpectedEof
-    )
 }

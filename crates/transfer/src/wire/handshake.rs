@@ -1,4 +1,4 @@
-//! The TLS handshake of a connection, and messages for its errors.
+//! The TLS handshake of a connection, and the errors of its socket.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -7,7 +7,6 @@ use rustls::{Connection, InvalidMessage};
 use sweetspot_linux::clock;
 use sweetspot_units::{Duration, Time};
 
-use crate::wire::channel::is_disconnect;
 use crate::{Result, TransferError};
 
 /// Completes the TLS handshake before `deadline`, even if the peer sends slowly.
@@ -70,4 +69,23 @@ pub(super) fn tls_error(peer: SocketAddr, error: &rustls::Error) -> TransferErro
 
 fn is_timeout(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+/// Whether the error means that the connection has ended.
+pub(super) fn is_disconnect(e: &io::Error) -> bool {
+    use io::ErrorKind::{
+        BrokenPipe, ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable,
+        NotConnected, TimedOut, UnexpectedEof,
+    };
+    matches!(
+        e.kind(),
+        BrokenPipe
+            | ConnectionAborted
+            | ConnectionReset
+            | HostUnreachable
+            | NetworkUnreachable
+            | NotConnected
+            | TimedOut
+            | UnexpectedEof
+    )
 }
