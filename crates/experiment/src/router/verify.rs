@@ -141,8 +141,9 @@ pub(super) fn plan(
     let plan = effort.plan();
     let Extent { scale, warmup, seconds } = plan.extent(link);
     let finished = link.scaled(scale);
+    let what = if flows.is_some() { "flow" } else { "user" };
     let flows = flows.map_or(finished.users as f64, |flows| flows as f64 * scale);
-    suffices(finished.bdp(), flows, scale)?;
+    suffices(finished.bdp(), (flows, what), scale)?;
     let own = in_small(advised, scale);
     let device = device.map(|buffer| in_small(buffer, scale));
     let mut buffers = ladder(((4.0 * finished.bdp()) as u64).max(40), plan.buffers - 1);
@@ -258,14 +259,14 @@ fn users_at(
     Ok(users)
 }
 
-/// Whether `flows` on a link of `bdp` packets, which is `scale` of the real one, are enough for an average.
-fn suffices(bdp: f64, flows: f64, scale: f64) -> Result<(), StudyError> {
+/// Whether that many flows or users on a link of `bdp` packets, which is `scale` of the real one, are enough for an average.
+fn suffices(bdp: f64, (flows, of): (f64, &str), scale: f64) -> Result<(), StudyError> {
     // A share of a link may have 1.0 flows, in the plural.
     let is_one = flows == 1.0 && scale >= 1.0;
     let (given, what, needed) = if flows < MIN_FLOWS {
-        (flows, if is_one { "flow" } else { "flows" }, MIN_FLOWS)
+        (flows, format!("{of}{}", if is_one { "" } else { "s" }), MIN_FLOWS)
     } else if bdp < SMALLEST_BDP {
-        (bdp, "packets in rate x RTT", SMALLEST_BDP)
+        (bdp, "packets in rate x RTT".to_owned(), SMALLEST_BDP)
     } else {
         return Ok(());
     };
