@@ -15,16 +15,6 @@ pub enum AdviceError {
         /// The reason, and the allowed values.
         why: &'static str,
     },
-    /// A quantity that no formula covers.
-    #[error("{what} {given} is too small: {why}")]
-    TooSmall {
-        /// The name of the quantity.
-        what: &'static str,
-        /// The value given.
-        given: Bytes,
-        /// The smallest value covered, and the alternative.
-        why: &'static str,
-    },
     /// TCP's initial window already fills or overflows the path, and no smaller window is recommended.
     #[error(
         "no window makes a transfer on this path faster: {room} is {}, less than the ten packets ({initial}) with which \

@@ -1,7 +1,9 @@
 //! Advice that a simulation checks.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 type TestResult = Result<(), Box<dyn std::error::Error>>;
 
@@ -262,6 +264,43 @@ fn router_simulations_share_one_progress_display_and_too_few_flows_are_named() -
     let (_, text) = advise("5")?;
     let text = text.replace("\n  ", " ");
     assert!(text.contains("5 flows are too few for an average; it takes 8 or more"), "{text}");
+    Ok(())
+}
+
+/// Five losses make a transfer long (Prasad et al., section IV); 4.5 round to five. A transfer of 1 MB, 667 packets, has them from a
+/// loss of 0.67 % on, and 92 % of the bytes. The closed form predicts 1 / 250, the simulator more.
+#[test]
+fn the_simulated_loss_decides_which_transfers_of_a_file_are_long() -> TestResult {
+    let favoured = |verify: &str| -> Result<(Value, f64), Box<dyn std::error::Error>> {
+        let router =
+            "advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s --mix - --json";
+        let mut advise = sweetspot(&format!("{router}{verify}"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut sizes = advise.stdin.take().ok_or("no standard input")?;
+        sizes.write_all(b"80kB\n1MB\n5kB\n")?;
+        drop(sizes);
+        let answer: Value = serde_json::from_slice(&advise.wait_with_output()?.stdout)?;
+        let rule = &answer["rules"]["BDP"]["loss"];
+        Ok((answer["maximised"].clone(), rule.as_f64().unwrap_or(1.0 / 250.0)))
+    };
+    for verify in [" --verify none", ""] {
+        let (maximised, loss) = favoured(verify)?;
+        let is_long = (1e6 / 1500.0 * loss).round() >= 5.0;
+        assert_eq!(maximised, if is_long { "bulk" } else { "short" }, "{verify}: {loss}");
+        assert_eq!(is_long, verify.is_empty(), "{loss}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_link_with_few_packets_in_flight_gets_the_initial_window() -> TestResult {
+    let router = "advise router --rate 56kbit/s --rtt 60ms --input-rate 10Mbit/s --json";
+    let output = sweetspot(router).output()?;
+    let answer: Value = serde_json::from_slice(&output.stdout)?;
+    // RFC 6928: ten packets.
+    assert_eq!((output.status.code(), answer["buffer_packets"].as_f64()), (Some(0), Some(10.0)));
     Ok(())
 }
 

@@ -15,6 +15,8 @@ use crate::text::three_digits;
 pub enum Basis {
     /// The inputs together cannot exceed the output rate, so nothing queues.
     NothingQueues,
+    /// TCP's initial window: too few packets are in flight for the formulas.
+    InitialWindow,
     /// The formula's optimum.
     Optimum,
     /// The smallest buffer of the range, or the size of bursts: for latency.
@@ -214,9 +216,11 @@ impl BufferChoice {
         }
     }
 
-    /// The delay of a full buffer to three digits, as the table prints it.
+    /// The delay of a full buffer, of the size and to the digits that the table prints.
     pub(super) fn full_delay(&self) -> Duration {
-        Duration::from_secs_f64(three_digits(self.worst_delay.as_secs_f64()))
+        // Among very many flows, a rule's buffer may be less than a byte.
+        let whole = self.whole_bytes().as_f64() / self.bytes.max(Bytes::new(1)).as_f64();
+        Duration::from_secs_f64(three_digits(self.worst_delay.as_secs_f64() * whole))
     }
 
     /// This buffer with the numbers of `simulated`; without numbers if it lies outside the buffers tried.
@@ -248,7 +252,7 @@ impl BufferChoice {
     }
 
     /// This buffer without predictions.
-    fn unpredicted(self) -> BufferChoice {
+    pub(super) fn unpredicted(self) -> BufferChoice {
         BufferChoice {
             mean_delay: None,
             loss: None,
@@ -265,7 +269,12 @@ impl BufferChoice {
 impl RouterAdvice {
     /// Whether a simulation could check the choice.
     pub fn can_be_simulated(&self) -> bool {
-        self.basis != Basis::NothingQueues
+        self.has_predictions()
+    }
+
+    /// Whether the answer has loss, queue and rates, and not the buffer alone.
+    pub(super) fn has_predictions(&self) -> bool {
+        !matches!(self.basis, Basis::NothingQueues | Basis::InitialWindow)
     }
 
     /// The simulation, if it decided the recommendation.

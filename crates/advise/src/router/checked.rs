@@ -3,10 +3,11 @@
 use sweetspot_theory::Packets;
 
 use super::advice::{Basis, BufferChoice, RouterAdvice, Rule};
+use super::formulas::square_root;
 use super::model::simulated_transfers;
-use super::plan::{advise, by_formula, in_favour_of_bulk, smallest};
+use super::plan::{advise, by_formula, for_flows, in_favour_of_bulk, smallest};
 use super::simulated::Simulated;
-use super::{Favour, buffers};
+use super::{Favour, RouterQuestion, buffers};
 
 impl RouterAdvice {
     /// The buffer for bulk transfers on an overloaded link: between the formula's and the rule's, C T. `None` unless `chosen` is
@@ -48,9 +49,49 @@ impl RouterAdvice {
         if simulated.at(self.recommended.buffer).is_some() {
             self.recommended = self.recommended.simulated(&simulated);
             self.transfers = simulated_transfers(&self.question, self.size_mean);
+            if self.question.has_room() && simulated.decides() && self.basis != Basis::Floor {
+                self.count_flows();
+            }
         }
         self.simulated = Some(simulated);
         self
+    }
+
+    /// Sizes the rules for n flows by the number that was simulated: with spare capacity, it is less than the number that would
+    /// fill the link.
+    fn count_flows(&mut self) {
+        let (q, n) = (&self.question, self.recommended.flows);
+        let Ok(buffers) = for_flows(q, n) else { return };
+        for (rule, bytes) in buffers {
+            let buffer = Packets::of(bytes, q.packet).ok();
+            let choice = buffer.and_then(|buffer| by_formula(q, buffer).ok());
+            let place = self.rules.iter_mut().find(|choice| choice.rule == rule);
+            if let Some((place, choice)) = place.zip(choice) {
+                *place = BufferChoice { rule, ..choice };
+            }
+        }
+        self.flows = n;
+        let bdp = self.of_rule(Rule::BandwidthDelay).map(|rule| rule.buffer);
+        let root = bdp.map(|bdp| square_root(n, bdp));
+        if let Some(root) = root {
+            self.formulas
+                .iter_mut()
+                .filter(|old| old.what == root.what)
+                .for_each(|old| *old = root.clone());
+        }
+    }
+
+    /// Whether the aim of a low latency would get a smaller buffer, by formula or by the same simulation.
+    pub(super) fn is_smaller_for_latency(&self) -> bool {
+        let (favour, size_mean) = (Favour::Latency, Some(self.size_mean));
+        let question = RouterQuestion { favour, size_mean, ..self.question.clone() };
+        let Ok(mut latency) = advise(&question) else { return false };
+        if let Some(simulated) = self.decided() {
+            let advised = simulated.nearest(latency.recommended.buffer);
+            let advised = advised.unwrap_or(simulated.advised);
+            latency = latency.decided_by(Simulated { advised, ..simulated.clone() });
+        }
+        latency.recommended.buffer < self.recommended.buffer
     }
 
     /// Takes the buffer that `simulated` calls for, but no more than bulk transfers would get.

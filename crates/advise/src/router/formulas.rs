@@ -40,7 +40,7 @@ pub(super) fn formulas(
     ];
     // The formula for flows that may persist has this one in it.
     let share = size::persistence(q, model.mean.size(), bdp).filter(|share| *share > 0.0);
-    all.extend(share.is_none().then(|| square_root(model, bdp)));
+    all.extend(share.is_none().then(|| square_root(model.flows(), bdp)));
     if !model.is_outside() {
         all.push(predicted(model, bdp));
     }
@@ -60,8 +60,8 @@ pub(super) fn formulas(
     all
 }
 
-fn square_root(model: &LinkModel, bdp: Packets) -> Formula {
-    let n = model.flows();
+/// The rule for `n` flows that persist.
+pub(super) fn square_root(n: u64, bdp: Packets) -> Formula {
     let root = bdp.get() / libm::sqrt(n as f64);
     Formula {
         what: "buffer for n flows that persist",

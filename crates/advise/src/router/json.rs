@@ -80,6 +80,7 @@ impl RouterAdvice {
 fn basis(basis: Basis) -> &'static str {
     match basis {
         Basis::NothingQueues => "nothing_queues",
+        Basis::InitialWindow => "initial_window",
         Basis::Optimum => "optimum",
         Basis::Floor => "floor",
         Basis::Edge => "edge",

@@ -1,9 +1,10 @@
 //! The labelled lines of the answer: buffer, queueing delay, loss, utilisation of the link, and rate per flow.
 
+use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate, Significant};
 
+use super::model::BULK;
 use super::simulated::OVERLOAD_LOSS;
-use super::size::none_is_short;
 use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
@@ -17,7 +18,10 @@ impl RouterAdvice {
         let r = &self.recommended;
         let buffer = format!("{}, {}", size(r), self.rule());
         let mut lines = vec![("buffer", buffer)];
-        if self.basis != Basis::NothingQueues {
+        if self.basis == Basis::InitialWindow {
+            lines.push(("queue", self.queue_of_link()));
+        }
+        if self.has_predictions() {
             lines.extend([
                 ("queue", self.queue()),
                 ("loss", self.loss()),
@@ -45,6 +49,7 @@ impl RouterAdvice {
     fn rule(&self) -> &'static str {
         match self.basis {
             Basis::NothingQueues => "one for each input",
+            Basis::InitialWindow => "TCP's initial window",
             _ if self.is_minimum() => "for the bursts of single flows",
             Basis::Optimum if self.is_closed_form() => "by closed form",
             Basis::Optimum => "the formula's",
@@ -53,10 +58,15 @@ impl RouterAdvice {
             Basis::Simulation => "as in the paper's simulations",
             Basis::BandwidthDelay => "C x T: rate x RTT",
             Basis::SquareRoot if self.flows == 1 => "C x T: rate x RTT",
+            Basis::BetweenRules | Basis::Edge | Basis::Crowd if self.is_whole_product() => {
+                "C x T: rate x RTT"
+            }
             Basis::SquareRoot | Basis::Floor => "C T / sqrt(n): rate x RTT / sqrt(flows)",
-            Basis::BetweenRules => "between two rules",
-            Basis::Edge => "between formula and closed form",
-            Basis::Crowd => "between formula and C x T",
+            Basis::BetweenRules => {
+                "between C T / sqrt(n) and the buffer for transfers that come and go"
+            }
+            Basis::Edge => "between the regression's and the closed form's",
+            Basis::Crowd => "between the formula's and C x T",
             Basis::Simulator => "by simulation",
         }
     }
@@ -140,18 +150,31 @@ impl RouterAdvice {
         !is_measured && has_own_rate && self.basis != Basis::SquareRoot
     }
 
+    /// Whether the recommended buffer is C x T in whole packets.
+    fn is_whole_product(&self) -> bool {
+        let whole = |buffer: Packets| libm::round(buffer.get());
+        let rule = self.of_rule(Rule::BandwidthDelay);
+        rule.is_some_and(|rule| whole(rule.buffer) == whole(self.recommended.buffer))
+    }
+
     fn queue(&self) -> String {
         self.queue_of_link() + self.shorter_queue()
     }
 
-    /// A sentence about the option for a smaller buffer, if the recommended buffer is all of C x T.
+    /// A remark about the option for a smaller buffer: whether it would help, if the recommended buffer is all of C x T, or
+    /// that it did not.
     fn shorter_queue(&self) -> &'static str {
-        let q = &self.question;
-        let is_full = |rule: &BufferChoice| self.recommended.buffer >= rule.buffer;
-        let has_short = |rule: &BufferChoice| !none_is_short(q, self.size_mean, rule.buffer);
-        let rule = self.of_rule(Rule::BandwidthDelay).filter(|rule| is_full(rule));
-        let can = rule.is_some_and(has_short) && q.favour == Favour::Throughput;
-        if can { "; for less: --favour latency" } else { "" }
+        let rule = self.of_rule(Rule::BandwidthDelay);
+        let is_full = rule.is_some_and(|rule| self.recommended.buffer >= rule.buffer);
+        match self.question.favour {
+            Favour::Latency if self.recommended.buffer >= self.most => {
+                "; --favour latency gains nothing on this link"
+            }
+            Favour::Throughput if is_full && self.is_smaller_for_latency() => {
+                "; for less: --favour latency"
+            }
+            _ => "",
+        }
     }
 
     fn queue_of_link(&self) -> String {
@@ -169,13 +192,15 @@ impl RouterAdvice {
     fn loss(&self) -> String {
         match self.recommended {
             BufferChoice { loss: None, .. } if self.assumes_shares => {
-                match self.question.has_room() {
-                    true => "not predicted: closed forms hold only for a full link".to_owned(),
-                    false => {
-                        "not predicted: closed forms hold only for flows in congestion avoidance"
-                            .to_owned()
-                    }
-                }
+                let wanted = match self.question.flows {
+                    _ if self.question.has_room() => "a full link",
+                    None => "a known number of flows (--flows)",
+                    Some(_) => "flows in congestion avoidance",
+                };
+                format!(
+                    "not predicted: the regression does not cover {}, and closed forms hold only for {wanted}",
+                    self.outside_words()
+                )
             }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()
@@ -234,14 +259,20 @@ impl RouterAdvice {
         });
         let transfers = [(small, r.short, 0), (large, r.bulk, 1)];
         // In congestion avoidance the rate does not depend on the size.
+        let differs = transfers.iter().any(|(_, rate, _)| rate.is_some() && *rate != r.flow);
         let transfers = transfers.map(|(size, rate, which)| {
-            let rate = rate.filter(|rate| r.flow != Some(*rate))?;
+            let rate = rate.filter(|_| differs)?;
             let rate = match r.errors {
                 Some(errors) => with_error(rate, errors[which]),
                 None => shown(rate).to_string(),
             };
             Some(format!("{rate} for a transfer of {size}"))
         });
+        let lacks_bulk = transfers[0].is_some() && transfers[1].is_none();
+        let lacking = match lacks_bulk && self.source().is_some() {
+            true => format!("; too few transfers above {BULK} x the mean finished for a median"),
+            false => String::new(),
+        };
         let transfers = transfers.into_iter().flatten().collect::<Vec<String>>().join("; ");
         match (flow, transfers.as_str(), self.source()) {
             (None, "", _) => "not predicted".to_owned(),
@@ -250,7 +281,13 @@ impl RouterAdvice {
                 format!("{flow}; too few transfers finished for a median")
             }
             (Some(flow), transfers, None) => format!("{flow}; {transfers}"),
-            (Some(flow), transfers, Some(_)) => format!("{flow}; medians: {transfers}"),
+            (Some(flow), transfers, Some(_)) => {
+                let sizes = match self.question.mix {
+                    Mix::Sizes(_) => "medians of Pareto sizes",
+                    Mix::Short | Mix::Bulk => "medians",
+                };
+                format!("{flow}; {sizes}: {transfers}{lacking}")
+            }
             (None, transfers, _) => transfers.to_owned(),
         }
     }
@@ -259,5 +296,5 @@ impl RouterAdvice {
 /// A buffer's size in packets and in bytes.
 fn size(choice: &BufferChoice) -> String {
     let unit = if choice.buffer.get() == 1.0 { "packet" } else { "packets" };
-    format!("{:.0} {unit} ({})", choice.buffer.get(), choice.whole_bytes())
+    format!("{} {unit} ({})", libm::round(choice.buffer.get()), choice.whole_bytes())
 }

@@ -30,8 +30,6 @@ pub enum Favour {
     Latency,
 }
 
-/// The loss rate assumed to tell long flows from short ones, before the loss is known.
-pub(super) const ASSUMED_LOSS: f64 = 1e-3;
 /// The paper's short flow: 30 packets (router-buffer §VII-C).
 const PAPER_SHORT_FLOW: u64 = 30;
 
@@ -67,12 +65,8 @@ impl Mix {
         Ok(Mix::Sizes(sizes))
     }
 
-    /// The default objective for this mix.
-    pub fn usual_favour(&self, packet: Bytes) -> Favour {
-        self.favour_at(ASSUMED_LOSS, packet)
-    }
-
-    fn favour_at(&self, loss: f64, packet: Bytes) -> Favour {
+    /// The default objective for this mix at `loss`.
+    pub(super) fn favour_at(&self, loss: f64, packet: Bytes) -> Favour {
         match self {
             Mix::Short => Favour::Short,
             Mix::Bulk => Favour::Throughput,

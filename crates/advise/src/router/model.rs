@@ -12,7 +12,7 @@ use sweetspot_theory::router::traffic::{Outside, Prediction, Traffic};
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use super::simulated::{FULL_LOAD_SHARE, OVERLOAD_LOSS};
-use super::{Mix, RouterQuestion, size};
+use super::{Favour, Mix, RouterAdvice, RouterQuestion, Simulated, size};
 use crate::AdviceError;
 
 /// Parameters given by the user; `None` for those to predict.
@@ -86,6 +86,31 @@ enum Origin {
     Predicted,
     /// Taken from the M/M/1/B.
     Queue,
+}
+
+impl RouterQuestion {
+    /// The loss predicted with a buffer of C T, or 0 if no link has such quantities.
+    fn loss_with_rule(&self) -> f64 {
+        LinkModel::new(self).map_or(0.0, |model| model.loss_with_rule())
+    }
+
+    /// The objective that suits the mix: for a file of sizes, it depends on the loss predicted with a buffer of C T.
+    pub fn usual_favour(&self) -> Favour {
+        self.mix.favour_at(self.loss_with_rule(), self.packet)
+    }
+}
+
+impl RouterAdvice {
+    /// The loss with a buffer of C T: simulated, if the simulation decided, or predicted.
+    pub(super) fn loss_with_rule(&self) -> f64 {
+        let simulated = self.decided().and_then(Simulated::loss_with_rule);
+        simulated.unwrap_or_else(|| self.question.loss_with_rule())
+    }
+
+    /// The objective that suits the mix at that loss.
+    pub fn usual_favour(&self) -> Favour {
+        self.question.mix.favour_at(self.loss_with_rule(), self.question.packet)
+    }
 }
 
 impl LinkModel {
@@ -303,16 +328,20 @@ impl LinkModel {
     /// The short transfer to optimise for: from the sample of sizes, or the median of a Pareto distribution with the mean size.
     pub(super) fn short_flow(&self, q: &RouterQuestion) -> Result<ShortFlow, AdviceError> {
         if let Mix::Sizes(_) = q.mix {
-            // The size up to which a flow counts as short depends on the loss, here with a buffer of one BDP.
-            let bdp = self.link.bdp();
-            let loss = match self.assumes_shares() {
-                true => self.loss.loss(bdp).ok().map(Probability::get),
-                false => self.effect(bdp).and_then(|effect| effect.loss),
-            };
-            return q.mix.short_flow(loss.unwrap_or(1.0), q.packet);
+            return q.mix.short_flow(self.loss_with_rule(), q.packet);
         }
         let [median, _] = medians(self.mean.size(), self.traffic.tail_index);
         Ok(ShortFlow::new(median, q.packet)?)
+    }
+
+    /// The loss with a buffer of C T. It tells short transfers from long ones.
+    fn loss_with_rule(&self) -> f64 {
+        let bdp = self.link.bdp();
+        let loss = match self.assumes_shares() {
+            true => self.loss.loss(bdp).ok().map(Probability::get),
+            false => self.effect(bdp).and_then(|effect| effect.loss),
+        };
+        loss.unwrap_or(1.0)
     }
 
     /// Inputs outside the regression's range; empty if it predicts nothing here.

@@ -13,9 +13,11 @@ use sweetspot_units::{Bytes, Duration, Percent, Rate, Significant};
 use super::advice::{Basis, BufferChoice, BufferRange, RouterAdvice, Rule, Source};
 use super::formulas::formulas;
 use super::model::LinkModel;
+use super::simulated::PACKETS_IN_FLIGHT;
 use super::{Favour, RouterQuestion, TwoRules, buffers, size};
 use crate::AdviceError;
 use crate::error::possible;
+use crate::limit::INITIAL_WINDOW_PACKETS;
 
 /// The share of the best throughput that the buffers in the range keep.
 const SHARE: f64 = 0.9;
@@ -52,8 +54,8 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     let two_rules = two_rules.map(|two| judge.two_rules(two)).transpose()?;
     let available = q.available.map(|bytes| judge.option(Rule::Available, bytes)).transpose()?;
     let recommended = judge.packets(Rule::Formula, buffer)?;
-    if basis == Basis::NothingQueues {
-        return Ok(without_queue(q, &model, &judge, recommended, available));
+    if matches!(basis, Basis::NothingQueues | Basis::InitialWindow) {
+        return Ok(alone(q, &model, &judge, basis, recommended, available));
     }
     Ok(RouterAdvice {
         by_formula: recommended.clone(),
@@ -82,15 +84,20 @@ pub fn advise(question: &RouterQuestion) -> Result<RouterAdvice, AdviceError> {
     })
 }
 
-/// The answer if the inputs cannot exceed the output: one packet per input, without other numbers.
-fn without_queue(
+/// The answer if the inputs cannot exceed the output, or too few packets are in flight: a buffer without other numbers.
+fn alone(
     q: &RouterQuestion,
     model: &LinkModel,
     judge: &BufferEvaluation<'_>,
+    basis: Basis,
     recommended: BufferChoice,
     available: Option<BufferChoice>,
 ) -> RouterAdvice {
-    let recommended = recommended.without_queue();
+    let effect = match basis {
+        Basis::NothingQueues => BufferChoice::without_queue,
+        _ => BufferChoice::unpredicted,
+    };
+    let recommended = effect(recommended);
     let all = formulas(q, model, &judge.router(q.favour), recommended.buffer);
     RouterAdvice {
         by_formula: recommended.clone(),
@@ -99,7 +106,7 @@ fn without_queue(
         flows: model.flows(),
         form: model.form,
         expected: model.expected,
-        basis: Basis::NothingQueues,
+        basis,
         simulated: None,
         unsimulated: None,
         range: None,
@@ -110,7 +117,7 @@ fn without_queue(
         grows_with_flows: false,
         two_rules: None,
         rules: Vec::new(),
-        available: available.map(BufferChoice::without_queue),
+        available: available.map(effect),
         outside: Vec::new(),
         assumptions: Vec::new(),
         formulas: all.into_iter().take(1).collect(),
@@ -149,12 +156,6 @@ fn check(q: &RouterQuestion) -> Result<(), AdviceError> {
     let tail = p.tail_index.unwrap_or(f64::MAX);
     let why = "it must be above 1, or transfers have no mean size";
     possible(tail.is_finite() && tail > 1.0, "tail_index", tail, why)?;
-    // TCP detects a loss by three duplicate ACKs (RFC 5681).
-    let in_flight = q.rate * q.rtt;
-    let why = "the formulas need four packets in flight; a packet for each input is buffer enough";
-    if in_flight < q.packet * 4 {
-        return Err(AdviceError::TooSmall { what: "rate x RTT of", given: in_flight, why });
-    }
     Ok(())
 }
 
@@ -217,6 +218,10 @@ fn choose_alone(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceE
         return Ok(alone((Packets::new(inputs as f64)?, Basis::NothingQueues, None)));
     }
     let bdp = model.link.bdp();
+    if bdp.get() < PACKETS_IN_FLIGHT {
+        let burst = Packets::new(INITIAL_WINDOW_PACKETS as f64)?;
+        return Ok(alone((burst, Basis::InitialWindow, None)));
+    }
     let found = for_transfers(q, model)?;
     let Some(share) = size::persistence(q, model.mean.size(), bdp) else {
         return Ok(alone(found));
@@ -292,6 +297,16 @@ fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
     })
 }
 
+/// The buffers of the rules that depend on the number of flows, `n`.
+pub(super) fn for_flows(q: &RouterQuestion, n: u64) -> Result<[(Rule, Bytes); 3], AdviceError> {
+    let updated = |response| rules::updated(q.rate, q.rtt, n, response);
+    Ok([
+        (Rule::SquareRoot, rules::square_root(q.rate, q.rtt, n)?),
+        (Rule::Cubic, updated(CongestionResponse::Cubic)?),
+        (Rule::Bbr, updated(CongestionResponse::Bbr)?),
+    ])
+}
+
 fn other_rules(
     q: &RouterQuestion,
     model: &LinkModel,
@@ -308,12 +323,9 @@ fn other_rules(
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
     all.push(judge.option(Rule::TwiceBandwidthDelay, bdp * 2)?);
     all.push(judge.option(Rule::BandwidthDelay, bdp)?);
-    let n = model.flows();
-    all.push(judge.option(Rule::SquareRoot, rules::square_root(q.rate, q.rtt, n)?)?);
-    all.push(
-        judge.option(Rule::Cubic, rules::updated(q.rate, q.rtt, n, CongestionResponse::Cubic)?)?,
-    );
-    all.push(judge.option(Rule::Bbr, rules::updated(q.rate, q.rtt, n, CongestionResponse::Bbr)?)?);
+    for (rule, buffer) in for_flows(q, model.flows())? {
+        all.push(judge.option(rule, buffer)?);
+    }
     all.push(judge.packets(Rule::Tiny, Packets::new(rules::TINY as f64)?)?);
     if q.rate > q.input_rate {
         // For inputs slower than the output (section VI-A, Table II).

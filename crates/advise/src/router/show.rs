@@ -4,12 +4,13 @@ use sweetspot_theory::Packets;
 use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Duration, Percent, Significant};
 
-use super::mix::ASSUMED_LOSS;
 use super::plan::bursts;
+use super::simulated::PACKETS_IN_FLIGHT;
 use super::table::printed;
 use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::formula::explained;
-use crate::text::{list, three_digits, two_digits, wrap};
+use crate::limit::INITIAL_WINDOW_PACKETS;
+use crate::text::{list, percent, three_digits, two_digits, wrap};
 
 pub(super) const SOURCES: &str = "Sources: Prasad, Dovrolis, Thottan, \"Router Buffer Sizing for TCP Traffic \
     and the Role of the Output/Input Capacity Ratio\"; Villamizar and Song 1994; Appenzeller, \
@@ -26,7 +27,7 @@ impl RouterAdvice {
         let count = if explain { reasons.len() } else { MAIN_REASONS };
         let reasons: Vec<String> = reasons.into_iter().take(count).collect();
         let mut out = format!("{}\n{}", self.answer(width), wrap(&reasons.join(" "), width, 0));
-        if self.basis != Basis::NothingQueues {
+        if self.has_predictions() {
             out.push('\n');
             out.push_str(&self.alternatives(width));
             if let Some(measured) = &self.question.measurement {
@@ -76,7 +77,7 @@ impl RouterAdvice {
         );
         let mut all = self.why();
         all.extend(self.mix_words());
-        if self.basis == Basis::NothingQueues {
+        if !self.has_predictions() {
             return all;
         }
         all.extend(self.comparison());
@@ -122,17 +123,30 @@ impl RouterAdvice {
         })
     }
 
-    /// The share of bytes in long flows that decides between short and bulk transfers, for a file of sizes.
-    fn mix_words(&self) -> Option<String> {
+    /// A file's sizes, and the share of its bytes in long flows that decides between short and bulk transfers.
+    fn mix_words(&self) -> Vec<String> {
         let q = &self.question;
-        matches!(q.mix, Mix::Sizes(_)).then(|| {
-            format!(
-                "{} of the file's bytes are in transfers that would have five losses or more at a loss of {} %; above 50 %, bulk \
-                 transfers count, or else short ones (--favour).",
-                Percent(q.mix.long_share(ASSUMED_LOSS, q.packet)),
-                ASSUMED_LOSS * 100.0
-            )
-        })
+        let Mix::Sizes(sizes) = &q.mix else { return Vec::new() };
+        let loss = self.loss_with_rule();
+        let source = if self.decided().is_some() { "simulated" } else { "predicted" };
+        let long = format!(
+            "{} of the file's bytes are in transfers that would have five losses or more at a loss of {}, {source} for C x T; \
+             above 50 %, bulk transfers count, or else short ones (--favour).",
+            Percent(q.mix.long_share(loss, q.packet)),
+            percent(Some(loss))
+        );
+        // Nearest rank.
+        let at = |share: f64| sizes[(libm::ceil(share * sizes.len() as f64) as usize).max(1) - 1];
+        let own = format!(
+            "The file has a median of {}, a 90th percentile of {} and a maximum of {}; the simulation draws Pareto sizes with \
+             its mean, {}, instead.",
+            at(0.5),
+            at(0.9),
+            at(1.0),
+            self.size_mean
+        );
+        let own = self.source().map(|_| own);
+        core::iter::once(long).chain(own).collect()
     }
 
     /// The transfers that the buffer is sized for, with their size.
@@ -169,17 +183,25 @@ impl RouterAdvice {
                     q.input_rate, q.rate
                 )
             }
-            Basis::Optimum if self.is_closed_form() => format!(
-                "The closed form for {whom} gives this buffer."
-            ),
+            Basis::InitialWindow => {
+                format!(
+                    "Rate x RTT is {}, fewer than the {PACKETS_IN_FLIGHT} packets in flight that the formulas need. A new connection sends \
+                     {INITIAL_WINDOW_PACKETS} packets at once (RFC 6928), which this buffer holds.",
+                    q.rate * q.rtt
+                )
+            }
+            Basis::Optimum if self.is_closed_form() => {
+                format!("The closed form for {whom} gives this buffer.")
+            }
             Basis::Optimum if self.lacks_transfers() => format!(
                 "The formula's optimum for {whom}, too few of which finished in the simulator for a comparison."
             ),
-            Basis::Optimum => format!(
-                "For {whom} the formula balances loss against queueing at this buffer."
-            ),
+            Basis::Optimum => {
+                format!("For {whom} the formula balances loss against queueing at this buffer.")
+            }
             Basis::Floor if self.question.favour == Favour::Latency => {
-                "Below C T / sqrt(n) the link idles at times, and no closed form predicts the rate.".to_owned()
+                "Below C T / sqrt(n) the link idles at times, and no closed form predicts the rate."
+                    .to_owned()
             }
             Basis::Floor => {
                 "With a smaller buffer the link idles when flows halve their windows.".to_owned()
@@ -212,7 +234,7 @@ impl RouterAdvice {
                 self.recommended.used.unwrap_or_default() * 100.0
             ),
             Basis::BandwidthDelay if self.is_closed_form() => {
-                "C x T keeps the link busy while a flow halves its window; more, as the closed form asks, mostly adds delay."
+                "C x T keeps the link busy while a flow halves its window; more mostly adds delay."
                     .to_owned()
             }
             Basis::BandwidthDelay => {
@@ -310,11 +332,15 @@ impl RouterAdvice {
         if !self.is_closed_form() || self.decided().is_some() {
             return None;
         }
-        let all: Vec<String> = self.outside.iter().map(outside_words).collect();
         Some(format!(
             "Closed forms give the buffer, as the regression over simulated links does not cover {}.",
-            all.join(", ")
+            self.outside_words()
         ))
+    }
+
+    pub(super) fn outside_words(&self) -> String {
+        let all: Vec<String> = self.outside.iter().map(outside_words).collect();
+        all.join(", ")
     }
 
     fn range_words(&self) -> Option<String> {

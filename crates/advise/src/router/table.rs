@@ -154,6 +154,7 @@ impl RouterAdvice {
     fn flows_legend(&self) -> String {
         let flows = if self.flows == 1 { "flow" } else { "flows" };
         let assumed = match (self.question.flows, self.source()) {
+            (None, Some(_)) if self.flows == self.recommended.flows => ", as simulated".to_owned(),
             (None, Some(_)) => {
                 let simulated = two_digits(self.recommended.flows as f64);
                 format!("{FILLING}; simulated: about {simulated}")
@@ -220,9 +221,9 @@ fn cells(choices: &[BufferChoice]) -> String {
         let loss = c.loss.map(digits);
         row([
             &name(c.rule),
-            &format!("{:.0}", c.buffer.get()),
+            &libm::round(c.buffer.get()),
             &c.whole_bytes(),
-            &ms(c.worst_delay),
+            &ms(c.full_delay()),
             &c.mean_delay.map_or("-".to_owned(), |d| match d > c.worst_delay.scaled(RARE_LOSS) {
                 true => ms(Duration::from_secs_f64(digits(d.as_secs_f64()))),
                 false => "~0".to_owned(),

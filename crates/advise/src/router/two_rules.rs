@@ -123,7 +123,7 @@ impl RouterAdvice {
     /// The remark that transfers persist if enough flows share the link.
     fn crowd_words(&self) -> Option<String> {
         let q = &self.question;
-        let is_bulk = q.favour == Favour::Throughput && self.basis != Basis::NothingQueues;
+        let is_bulk = q.favour == Favour::Throughput && self.has_predictions();
         match q.flows {
             None if is_bulk && size::may_persist(q, self.size_mean) => {
                 Some("If n such flows share the link, C T / sqrt(n) is enough: their number would decide.".to_owned())
@@ -166,7 +166,7 @@ impl RouterAdvice {
 
     /// The verdict on the device's buffer.
     pub(super) fn verdict(&self, a: &BufferChoice) -> String {
-        if self.basis == Basis::NothingQueues {
+        if !self.has_predictions() {
             let is_small = a.buffer < self.recommended.buffer;
             return if is_small { "too small" } else { "enough" }.to_owned();
         }

@@ -1,8 +1,8 @@
 //! Remarks that may change the decision, and are therefore printed even with `--quiet`.
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
-use super::{Basis, BufferChoice, Favour, RouterAdvice, Rule};
-use crate::text::{percent, two_digits, wrap};
+use super::{BufferChoice, Favour, RouterAdvice, Rule};
+use crate::text::{percent, three_digits, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
 
@@ -61,9 +61,9 @@ impl RouterAdvice {
             return None;
         }
         let max = libm::floor(self.gamma);
-        let send = if max > 1.0 { "such inputs send" } else { "such input sends" };
         Some(format!(
-            "Warning: nothing queues unless more than {max:.0} {send} at once. Without --inputs N, the advice assumes that they do."
+            "Warning: nothing queues unless {:.0} such inputs or more send at once. Without --inputs N, the advice assumes that they do.",
+            max + 1.0
         ))
     }
 
@@ -108,7 +108,7 @@ impl RouterAdvice {
         let is_counted = self.question.flows.is_some() && !self.question.has_room();
         let loss = match self.source() {
             Some(simulated) => simulated.loss_with_rule(),
-            None if self.basis == Basis::NothingQueues => None,
+            None if !self.has_predictions() => None,
             // Path and buffer hold C T each.
             None if self.is_closed_form() && is_counted => {
                 let in_flight = 2.0 * rule.buffer.get() / self.flows as f64;
@@ -139,8 +139,8 @@ impl RouterAdvice {
             None => return None,
         };
         Some(format!(
-            "Warning: this buffer loses {loss} of the packets, so flows have fewer than four in flight and wait for timeouts. \
-             A larger one would lose less, but delay all traffic longer."
+            "Warning: this buffer loses {loss} of the packets, so flows have fewer than four in flight and wait for timeouts. {}",
+            self.larger_buffers()
         ))
     }
 
@@ -152,9 +152,35 @@ impl RouterAdvice {
         let in_flight = libm::sqrt(1.5 / loss);
         Some(format!(
             "Warning: this buffer loses {} of the packets, which leaves each flow about {in_flight:.0} packets in flight, so many \
-             losses end in timeouts. A larger buffer would lose less, but delay all traffic longer.",
-            self.percent(loss)
+             losses end in timeouts. {}",
+            self.percent(loss),
+            self.larger_buffers()
         ))
+    }
+
+    /// Whether a larger buffer would lose less, by the rows of the table.
+    fn larger_buffers(&self) -> String {
+        let r = &self.recommended;
+        let printed = |loss: f64| match self.source() {
+            Some(_) => two_digits(loss),
+            None => three_digits(loss),
+        };
+        let rows = self.rows();
+        let larger = rows.iter().filter(|row| row.buffer > r.buffer);
+        let known = larger.filter_map(|row| Some((row, printed(row.loss?))));
+        let own = r.loss.map_or(f64::INFINITY, printed);
+        match known.min_by(|(_, one), (_, other)| one.total_cmp(other)) {
+            Some((row, loss)) if loss < own => format!(
+                "With {:.0} packets it would be {}, but a full buffer would delay all traffic by {}.",
+                row.buffer.get(),
+                self.percent(loss),
+                row.full_delay()
+            ),
+            Some(_) => "No larger buffer in the table loses less.".to_owned(),
+            None => {
+                "A larger buffer mostly adds delay; fewer flows or a faster link help.".to_owned()
+            }
+        }
     }
 
     /// The remark that another buffer of the table uses more of the link and is no worse for short transfers, apart from chance.
@@ -174,9 +200,12 @@ impl RouterAdvice {
         let rows = self.rows();
         let fuller = rows.iter().filter(|row| is_full && serves_short && no_worse(row));
         let fuller = fuller.min_by(|one, other| one.buffer.get().total_cmp(&other.buffer.get()))?;
+        let slower = match fuller.short >= Some(own) {
+            true => "no slower",
+            false => "not significantly slower",
+        };
         Some(format!(
-            "Warning: this buffer leaves {:.0} % of the link idle. With {:.0} packets short transfers are not significantly slower, and \
-             {:.0} % are idle.",
+            "Warning: this buffer leaves {:.0} % of the link idle. With {:.0} packets short transfers are {slower}, and {:.0} % are idle.",
             (1.0 - used) * 100.0,
             fuller.buffer.get(),
             (1.0 - fuller.used.unwrap_or(1.0)) * 100.0
@@ -186,7 +215,7 @@ impl RouterAdvice {
     /// The remark that the given number of flows cannot fill the link.
     fn too_few_flows(&self) -> Option<String> {
         let q = &self.question;
-        let n = q.flows.filter(|_| self.offered <= 1.0 && self.basis != Basis::NothingQueues)?;
+        let n = q.flows.filter(|_| self.offered <= 1.0 && self.has_predictions())?;
         let flows = |n: u64| if n == 1 { "flow" } else { "flows" };
         if n as f64 <= self.gamma {
             return Some(format!(

@@ -20,7 +20,7 @@ pub use sweetspot_theory::reno::response::LossResponse;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
 
 use crate::error::possible;
-use crate::limit::LARGEST_WINDOW;
+use crate::limit::{INITIAL_WINDOW_PACKETS, LARGEST_WINDOW};
 use crate::{AdviceError, Formula, Kernel};
 use situation::Situation;
 
@@ -44,10 +44,6 @@ pub struct WindowQuestion {
     /// The receiver's kernel.
     pub kernel: Kernel,
 }
-
-/// Packets of TCP's initial window (RFC 6928, section 2; Linux's TCP_INIT_CWND). With fewer in flight, a transfer waits for
-/// delayed ACKs, and often for an RTO after a loss.
-const INITIAL_WINDOW_PACKETS: u64 = 10;
 
 /// Headers of IPv4 and TCP with timestamps, in bytes (RFC 791, 9293, 7323).
 const HEADER_BYTES: Bytes = Bytes::new(52);

@@ -296,11 +296,14 @@ fn without_enough_inputs_nothing_queues() {
     assert_ne!(basis("100Mbit/s", 11), Basis::NothingQueues);
     // Equal rates: one input fills the output and no more.
     assert_eq!(basis("1Gbit/s", 1), Basis::NothingQueues);
-    for (input, max) in [("1Gbit/s", "1 such input sends"), ("100Mbit/s", "10 such inputs send")] {
+    // Two inputs of 1 Gbit/s, or eleven of 100 Mbit/s, exceed 1 Gbit/s.
+    for (input, least) in [("1Gbit/s", 2), ("100Mbit/s", 11)] {
         // It may change the decision.
         let text = advise(&question(input)).unwrap().answer(200);
         assert!(
-            text.contains(&format!("Warning: nothing queues unless more than {max}")),
+            text.contains(&format!(
+                "Warning: nothing queues unless {least} such inputs or more send"
+            )),
             "{text}"
         );
     }
@@ -478,19 +481,28 @@ fn the_legend_explains_the_sizes_and_the_flows_behind_the_numbers() {
 }
 
 #[test]
-fn tiny_bdps_are_rejected_and_no_rate_exceeds_the_link() {
+fn tiny_bdps_get_the_initial_window_and_no_rate_exceeds_the_link() {
     // 1 kbit/s x 2 s = 250 B; 1 Mbit/s x 48 ms = 6000 B, four packets.
     let link = |rate: &str, rtt: &str| RouterQuestion {
         rate: rate.parse().unwrap(),
         rtt: rtt.parse().unwrap(),
         ..question("100Mbit/s")
     };
-    let refused = advise(&link("1kbit/s", "2s")).unwrap_err().to_string();
+    let tiny = advise(&link("1kbit/s", "2s")).unwrap();
+    assert_eq!((tiny.basis, tiny.can_be_simulated()), (Basis::InitialWindow, false));
+    // RFC 6928: ten packets, 15,000 B, which take 120 s at 1 kbit/s.
+    let text = tiny.text(true, 80).replace('\n', " ");
     assert!(
-        refused.contains("250 B is too small") && refused.contains("four packets"),
-        "{refused}"
+        text.starts_with(
+            "buffer  10 packets (15 kB), TCP's initial window queue   120 s when full "
+        ),
+        "{text}"
     );
-    assert!(refused.contains("a packet for each input"), "{refused}");
+    assert!(text.contains("Rate x RTT is 250 B, fewer than the 4 packets"), "{text}");
+    let json = tiny.json();
+    assert_eq!((json["basis"].as_str(), json["loss"].as_f64()), (Some("initial_window"), None));
+    let small = RouterQuestion { available: Some(Bytes::new(3000)), ..link("1kbit/s", "2s") };
+    assert!(advise(&small).unwrap().answer(80).contains("device  2 packets (3 kB): too small\n"));
     let small = advise(&link("1Mbit/s", "48ms")).unwrap();
     let max = Rate::from_mbit_per_second(1);
     let rates = small.rules.iter().chain([&small.recommended]);
@@ -521,4 +533,55 @@ fn the_explanation_cites_no_repository_files() {
             assert!(!all.contains("docs/") && !all.contains(".md"), "{all}");
         }
     }
+}
+
+/// By M/M/1/B, p = 1 / B: 1/5000 with C T. The 4.5 losses that round to five then take 22,500 packets, 33.75 MB.
+#[test]
+fn the_predicted_loss_decides_which_transfers_of_a_file_are_long() {
+    let of = |size: u64| {
+        let mix = Mix::Sizes(vec![Bytes::new(1000), Bytes::new(size)]);
+        RouterQuestion { mix, parameters: poisson(), ..question("10Gbit/s") }.usual_favour()
+    };
+    assert_eq!([of(33_000_000), of(34_000_000)], [Favour::Short, Favour::Throughput]);
+}
+
+/// C T of 250 packets; a transfer of 50 MB is far larger.
+#[test]
+fn the_latency_option_is_offered_only_where_it_gains() {
+    let answer = |favour| {
+        let rate = Rate::from_mbit_per_second(50);
+        let size_mean = Some(Bytes::new(50_000_000));
+        advise(&RouterQuestion { rate, size_mean, favour, ..question("500Mbit/s") })
+            .unwrap()
+            .answer(80)
+    };
+    let [bulk, latency] = [Favour::Throughput, Favour::Latency].map(answer);
+    let queue = "queue   60 ms when full";
+    assert!(bulk.contains(&format!("{queue}\n")), "{bulk}");
+    assert!(
+        latency.contains(&format!("{queue}; --favour latency gains nothing on this link\n")),
+        "{latency}"
+    );
+}
+
+/// 3/7 of 5000 / sqrt(400) packets are 107.1; 107 packets of 1500 B take 1.284 ms at 1 Gbit/s.
+#[test]
+fn the_delay_of_a_full_buffer_is_that_of_whole_packets() {
+    let text = advise(&lasting()).unwrap().text(false, 80);
+    assert!(text.contains("107  160.5 kB   1.28 "), "{text}");
+}
+
+#[test]
+fn a_flow_at_the_mean_rate_is_listed_if_bulk_transfers_are_faster() {
+    let parameters = Parameters { loss_a: Some(0.1), loss_b: Some(0.5), ..Parameters::default() };
+    let rate = Rate::from_mbit_per_second(50);
+    let advice = advise(&RouterQuestion { rate, parameters, ..question("10Mbit/s") }).unwrap();
+    let r = &advice.recommended;
+    assert!(r.short == r.flow && r.bulk > r.flow, "{r:?}");
+    let answer = advice.answer(200);
+    assert!(
+        answer.contains(" for a transfer of 42.33 kB; ")
+            && answer.contains(" for a transfer of 1.016 MB\n"),
+        "{answer}"
+    );
 }

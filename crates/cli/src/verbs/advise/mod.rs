@@ -42,7 +42,8 @@ enum About {
     /// The buffer that a router's link should have
     ///
     /// Bulk transfers that come and go get C T: the rate of the link times the RTT. n flows that persist get C T / sqrt(n), which
-    /// keeps the link almost full. Short transfers get less, as losses cost them less and a queue costs them more.
+    /// keeps the link almost full. Short transfers get less, as losses cost them less and a queue costs them more. On a link near
+    /// overload, bulk transfers that come and go also get less than C T: there, a larger buffer mostly adds delay.
     ///
     /// A formula gives a first buffer: a regression over simulated links, or closed forms for links unlike those. Unless you give
     /// measurements (--fit, --loss-a), a simulation then checks the buffer, and all numbers in the answer are the simulation's. Its transfers are
@@ -52,6 +53,9 @@ enum About {
     /// buffer moves in proportion to the logarithm of the size. --explain prints each formula with your numbers.
     Router(router::AdviseRouterArguments),
 }
+
+/// The name of a file for standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// Whether advice is tried in the simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -118,7 +122,7 @@ pub fn run(arguments: AdviseArguments) -> Ending {
     };
     ending.map_err(|error| match error.downcast_ref() {
         // The value of an option is wrong, so the exit code is the one for clap's errors.
-        Some(AdviceError::Impossible { .. } | AdviceError::TooSmall { .. }) => {
+        Some(AdviceError::Impossible { .. }) => {
             UsageError::new(option_hints::of(error.as_ref(), HintVerb::Other)).into()
         }
         _ => error,
@@ -140,8 +144,13 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
     Ok(release.parse()?)
 }
 
+/// Reads `path`, or standard input if it is `-`.
 fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    std::fs::read_to_string(path).map_err(|error| {
+    let text = match path == STANDARD_INPUT {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(path),
+    };
+    text.map_err(|error| {
         let why = print::system(&error);
         UsageError::new(format!("{}: {why}; name a file that can be read", path.shown())).into()
     })

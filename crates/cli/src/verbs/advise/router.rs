@@ -12,7 +12,7 @@ use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Percent, Probability, Rate, UnitError, Volume};
 
-use super::{Detail, OutputOptions, Verify};
+use super::{Detail, OutputOptions, STANDARD_INPUT, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
@@ -54,11 +54,12 @@ pub struct AdviseRouterArguments {
     /// fill the link]
     #[arg(long, allow_hyphen_values = true, value_name = "80kB")]
     size_mean: Option<Bytes>,
-    /// Traffic: short, bulk, or a file with a transfer size and its unit per line (80kB)
+    /// Traffic: bulk, short, or a file with a transfer size and its unit per line (80kB; - reads standard input). The simulation
+    /// draws Pareto sizes with the file's mean. Without --flows, bulk and short are the same sizes: short only means --favour short
     #[arg(long, value_name = "short|bulk|FILE", default_value = "bulk")]
     mix: String,
     /// Whom the buffer serves: throughput (long transfers), short (short transfers) or latency (the smallest buffer with which short
-    /// transfers keep 90 % of their best rate); short and latency are refused if all --flows persist [default: throughput for --mix bulk, short for --mix short, by the bytes for a FILE]
+    /// transfers keep 90 % of their best rate); short and latency are refused if all --flows persist [default: throughput for --mix bulk, short for --mix short, for a FILE throughput if most bytes are in long transfers]
     #[arg(long, value_name = "throughput|short|latency", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Favour>(&["throughput", "short", "latency"]))]
     favour: Option<Favour>,
@@ -84,7 +85,7 @@ pub struct AdviseRouterArguments {
     /// Pareto tail index of the transfer sizes
     #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
-    /// Measurements of the link at four buffers or more, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms). The loss form, a, b and f
+    /// Measurements of the link at four buffers or more, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms); - reads standard input. The loss form, a, b and f
     /// are fitted to them and decide; nothing is simulated without --verify sim. --loss-a, --loss-b and --delay-f override the fit
     #[arg(long, value_name = "FILE")]
     fit: Option<PathBuf>,
@@ -138,7 +139,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
     let mix = match a.mix.as_str() {
         "short" => Mix::Short,
         "bulk" => Mix::Bulk,
-        file if Path::new(file).exists() => {
+        file if file == STANDARD_INPUT || Path::new(file).exists() => {
             if let Some(size) = a.size_mean {
                 let why = format!(
                     "--size-mean {size} with --mix {file}: the file has the sizes; leave one of the two out"
@@ -161,7 +162,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
                 .map_err(|error| fit_error(file, &error))?,
         ),
     };
-    let question = RouterQuestion {
+    let mut question = RouterQuestion {
         rate: a.rate,
         rtt: a.rtt,
         input_rate: a.input_rate,
@@ -169,7 +170,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         flows: a.flows,
         load: a.load,
         size_mean: a.size_mean,
-        favour: a.favour.unwrap_or_else(|| mix.usual_favour(a.packet)),
+        favour: a.favour.unwrap_or(Favour::Throughput),
         mix,
         available: a.available.map(|buffer| match buffer {
             Volume::Bytes(bytes) => bytes,
@@ -185,7 +186,20 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         },
         measurement,
     };
-    show(&verified(advise(&question)?, a.verify, a.parallel.workers(), a.output), a.output)
+    if a.favour.is_none() {
+        question.favour = question.usual_favour();
+    }
+    let answer = |question: &RouterQuestion| -> Result<RouterAdvice, AdviceError> {
+        Ok(verified(advise(question)?, a.verify, a.parallel.workers(), a.output))
+    };
+    let advice = answer(&question)?;
+    // The simulated loss may tell that other transfers of a file are long.
+    question.favour = a.favour.unwrap_or_else(|| advice.usual_favour());
+    let advice = match question.favour == advice.question.favour {
+        true => advice,
+        false => answer(&question)?,
+    };
+    show(&advice, a.output)
 }
 
 /// The reason why the measurements in `file` fit nothing; a wrong line has its own.
