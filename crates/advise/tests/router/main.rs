@@ -1,5 +1,6 @@
 //! Expected results of the router advice.
 
+mod answers;
 mod closed_forms;
 mod device;
 mod laws;
@@ -533,55 +534,4 @@ fn the_explanation_cites_no_repository_files() {
             assert!(!all.contains("docs/") && !all.contains(".md"), "{all}");
         }
     }
-}
-
-/// By M/M/1/B, p = 1 / B: 1/5000 with C T. The 4.5 losses that round to five then take 22,500 packets, 33.75 MB.
-#[test]
-fn the_predicted_loss_decides_which_transfers_of_a_file_are_long() {
-    let of = |size: u64| {
-        let mix = Mix::Sizes(vec![Bytes::new(1000), Bytes::new(size)]);
-        RouterQuestion { mix, parameters: poisson(), ..question("10Gbit/s") }.usual_favour()
-    };
-    assert_eq!([of(33_000_000), of(34_000_000)], [Favour::Short, Favour::Throughput]);
-}
-
-/// C T of 250 packets; a transfer of 50 MB is far larger.
-#[test]
-fn the_latency_option_is_offered_only_where_it_gains() {
-    let answer = |favour| {
-        let rate = Rate::from_mbit_per_second(50);
-        let size_mean = Some(Bytes::new(50_000_000));
-        advise(&RouterQuestion { rate, size_mean, favour, ..question("500Mbit/s") })
-            .unwrap()
-            .answer(80)
-    };
-    let [bulk, latency] = [Favour::Throughput, Favour::Latency].map(answer);
-    let queue = "queue   60 ms when full";
-    assert!(bulk.contains(&format!("{queue}\n")), "{bulk}");
-    assert!(
-        latency.contains(&format!("{queue}; --favour latency gains nothing on this link\n")),
-        "{latency}"
-    );
-}
-
-/// 3/7 of 5000 / sqrt(400) packets are 107.1; 107 packets of 1500 B take 1.284 ms at 1 Gbit/s.
-#[test]
-fn the_delay_of_a_full_buffer_is_that_of_whole_packets() {
-    let text = advise(&lasting()).unwrap().text(false, 80);
-    assert!(text.contains("107  160.5 kB   1.28 "), "{text}");
-}
-
-#[test]
-fn a_flow_at_the_mean_rate_is_listed_if_bulk_transfers_are_faster() {
-    let parameters = Parameters { loss_a: Some(0.1), loss_b: Some(0.5), ..Parameters::default() };
-    let rate = Rate::from_mbit_per_second(50);
-    let advice = advise(&RouterQuestion { rate, parameters, ..question("10Mbit/s") }).unwrap();
-    let r = &advice.recommended;
-    assert!(r.short == r.flow && r.bulk > r.flow, "{r:?}");
-    let answer = advice.answer(200);
-    assert!(
-        answer.contains(" for a transfer of 42.33 kB; ")
-            && answer.contains(" for a transfer of 1.016 MB\n"),
-        "{answer}"
-    );
 }
