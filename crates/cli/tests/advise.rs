@@ -247,6 +247,18 @@ fn a_simulation_that_is_too_large_falls_back_to_the_closed_form() -> TestResult 
     Ok(())
 }
 
+/// Twelve losses, of one packet in ten million each, take 120 million packets a run: too many for a default simulation.
+#[test]
+fn the_warning_about_an_unsimulated_loss_contradicts_no_line() -> TestResult {
+    let question = "advise window --rate 100Gbit/s --rtt 100ms --buffer 10MB --loss 1e-7";
+    let output = sweetspot(question).output()?;
+    let [notes, text] =
+        [output.stderr, output.stdout].map(|all| String::from_utf8_lossy(&all).into_owned());
+    assert!(notes.contains("the rate may be too high, as bursts after recoveries may"), "{notes}");
+    assert!(text.contains("a larger one gains about 1 %") && !notes.contains("safer"), "{text}");
+    Ok(())
+}
+
 /// Sixty runs share one progress display, with a line every ten seconds.
 #[test]
 fn router_simulations_share_one_progress_display_and_too_few_flows_are_named() -> TestResult {

@@ -4,6 +4,7 @@ use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
 use super::lossy::{FILLED_SHARE, SUFFICIENT_RATE_SHARE};
+use super::settings::FIRST_RECEIVE_BUFFER;
 use super::show::{rate, size};
 use super::{CrossKind, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
@@ -17,7 +18,7 @@ impl WindowAdvice {
     pub(super) fn in_five_lines(&self, width: usize) -> String {
         let s = &self.settings;
         let receiver = match s.autotuning_reaches() {
-            true => format!("tcp_rmem[2] {}", s.tcp_rmem_max.get()),
+            true => format!("third value of net.ipv4.tcp_rmem {}", s.tcp_rmem_max.get()),
             false => format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
         };
         let sender = s.tcp_wmem_max.get();
@@ -27,9 +28,14 @@ impl WindowAdvice {
                  (net.core.rmem_max must be at least that)",
                 s.so_rcvbuf.get()
             ),
-            false => "at least, which limits every connection of its host".to_owned(),
+            false => format!(
+                "at least, which limits every connection of its host. The receive buffer is below the {FIRST_RECEIVE_BUFFER} with which a \
+                 connection starts, so only SO_RCVBUF holds it to this window"
+            ),
         };
-        let settings = format!("{receiver} (receiver), tcp_wmem[2] {sender} (sender) {whose}");
+        let settings = format!(
+            "{receiver} (receiver), third value of net.ipv4.tcp_wmem {sender} (sender) {whose}"
+        );
         let [window, expected, risk, why] = match self.loss_limited {
             true if self.simulated.is_some() => {
                 [self.held(), self.expected(), self.risk(), self.fills_in_words()]
@@ -38,14 +44,12 @@ impl WindowAdvice {
             false => [self.held(), self.expected(), self.risk(), self.why()],
         };
         let last = if self.loss_limited { "fix" } else { "why" };
-        let lines = [
-            ("window", window),
-            ("settings", settings),
-            ("rate", expected),
-            ("risk", risk),
-            (last, why),
-        ];
-        lines.map(|(name, words)| labelled(LABEL, name, &words, width)).concat()
+        let simulated = self.simulated.as_ref().filter(|_| self.loss_limited).map(|_| self.why());
+        let mut lines =
+            vec![("window", window), ("settings", settings), ("rate", expected), ("risk", risk)];
+        lines.extend(simulated.map(|why| ("why", why)));
+        lines.push((last, why));
+        lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
     }
 
     fn held(&self) -> String {
@@ -215,8 +219,9 @@ impl WindowAdvice {
         let twice = self.twice_in_words();
         let [_, double] = &self.wrong_by_two;
         match (self.question.buffer, self.added_delay[1].unwrap_or_default()) {
+            _ if double.window > Some(LARGEST_WINDOW) => twice,
+            (None, _) => format!("no --buffer given, so none is assumed: {twice}"),
             _ if double.rate.is_none() => twice,
-            (None, _) => format!("without a bottleneck buffer, {twice}"),
             (Some(_), Duration::ZERO) => twice,
             // A window that overflows the buffer also empties it.
             (Some(_), delay) if double.window > Some(self.sweet_spot.high) => {
@@ -233,7 +238,7 @@ impl WindowAdvice {
                 "TCP has no window twice as large".to_owned()
             }
             (None, _) if self.question.buffer.is_none() => {
-                "twice the window may overflow the buffer; give --buffer to simulate it".to_owned()
+                "twice the window may lose packets; give --buffer to simulate it".to_owned()
             }
             (None, _) => {
                 "twice the window overflows the buffer; no closed form gives its rate".to_owned()
@@ -248,7 +253,9 @@ impl WindowAdvice {
                         )
                     }
                     true if self.question.buffer.is_none() => {
-                        format!("twice the window loses packets: at most {twice} with {with}")
+                        format!(
+                            "twice the window loses packets: at most {twice} with {with}; give --buffer if the path has one"
+                        )
                     }
                     true => format!(
                         "twice the window overflows the buffer: at most {twice} with {with}"
@@ -329,7 +336,9 @@ impl WindowAdvice {
     fn beyond(&self, simulated: &TriedWindows) -> String {
         let hold = simulated.hold().map(|hold| hold.window);
         let larger = simulated.windows.iter().skip_while(|tried| Some(tried.window) <= hold);
-        let mut slower = larger.skip_while(|tried| tried.as_fast).peekable();
+        let mut ties = larger.clone().take_while(|tried| tried.as_fast || tried.is_unsure);
+        let ties_by_chance = ties.any(|tried| tried.is_unsure);
+        let mut slower = larger.skip_while(|tried| tried.as_fast || tried.is_unsure).peekable();
         let first = slower.peek().copied();
         let verb = if slower.any(|tried| tried.as_fast) { "may be" } else { "is" };
         match (first, simulated.windows.last()) {
@@ -338,6 +347,9 @@ impl WindowAdvice {
                     "a larger one {verb} slower: {} gives {}, {} queue",
                     tried.window, tried.rate, tried.delay
                 )
+            }
+            (None, Some(last)) if ties_by_chance => {
+                format!("no significant difference up to {}, {} queue", last.window, last.delay)
             }
             (None, Some(last)) if hold != Some(last.window) => {
                 format!(

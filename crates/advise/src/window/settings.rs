@@ -20,7 +20,7 @@ pub struct WindowSettings {
 }
 
 /// Linux's default of `tcp_rmem[1]`, the initial buffer of a connection. Autotuning only grows it.
-const FIRST_RECEIVE_BUFFER: Bytes = Bytes::new(131_072);
+pub(super) const FIRST_RECEIVE_BUFFER: Bytes = Bytes::new(131_072);
 
 impl WindowSettings {
     /// Whether `tcp_rmem[2]` limits the window. It does not if it is below the initial buffer.

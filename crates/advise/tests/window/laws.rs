@@ -112,7 +112,7 @@ proptest! {
             let rate = rate.map_or("not known".to_owned(), |rate| rate.to_string());
             prop_assert!(lines[2].replace("at most ", "").starts_with(&format!("rate      {rate}")), "{} {}", rate, text);
             let settings = &json["settings"];
-            let wmem = format!("tcp_wmem[2] {} (sender)", settings["tcp_wmem_max_bytes"]);
+            let wmem = format!("third value of net.ipv4.tcp_wmem {} (sender)", settings["tcp_wmem_max_bytes"]);
             prop_assert!(lines[1].contains(&wmem), "{}", text);
             let receiver = ["tcp_rmem_max_bytes", "so_rcvbuf_bytes"].map(|name| settings[name].to_string());
             prop_assert!(receiver.iter().any(|n| lines[1].contains(&format!(" {n} (receiver)"))), "{}", text);

@@ -390,6 +390,11 @@ fn runs_with_too_few_losses_keep_the_closed_form() {
     assert!(few.simulated.is_none() && few.recommended == closed.recommended);
     assert!(few.warnings[0].contains("had 3.0 random losses each on average"), "{few:?}");
     assert!(of(81).simulated.is_some() && of(81).warnings.is_empty());
+    let text = of(81).text(false, 200);
+    assert!(
+        text.contains("\nwhy       2 of 2 simulated windows tie ") && text.contains("\nfix "),
+        "{text}"
+    );
 }
 
 /// Three seeds with a standard error of 1 Mbit/s: half of the 95 % interval are 4.303 Mbit/s, by Student's t with two degrees of freedom.
@@ -430,4 +435,18 @@ fn if_no_simulated_window_binds_a_larger_one_is_as_good() {
     let smaller = text([false, true, true]);
     assert!(smaller.starts_with("window    10 MB or more") && !smaller.contains(limit));
     assert!(text([false, true, false]).starts_with("window    10 MB per connection"));
+}
+
+/// 800 kB are slower by less than chance explains; 1.2 MB are as fast.
+#[test]
+fn a_window_that_is_slower_only_by_chance_is_no_risk() {
+    let mut windows =
+        vec![tried(600, 28_900, true), tried(800, 28_700, false), tried(1200, 28_800, true)];
+    windows[1].is_unsure = true;
+    let simulated = TriedWindows { windows, seeds: 8, ..TriedWindows::default() };
+    let text = advise(&shared()).unwrap().decided_by(simulated).unwrap().text(false, 80);
+    assert!(
+        text.contains("risk      no significant difference up to 1.2 MB, 20 ms queue\n"),
+        "{text}"
+    );
 }

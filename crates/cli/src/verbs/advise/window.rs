@@ -54,7 +54,7 @@ pub struct AdviseWindowArguments {
         hide_possible_values = true
     )]
     direction: Option<DirectionChoice>,
-    /// Buffer of the bottleneck, as a size or as a multiple of rate x RTT (0.5bdp)
+    /// Buffer of the bottleneck: a size, packets (100pkt) or a multiple of rate x RTT (0.5bdp)
     #[arg(long, allow_hyphen_values = true, value_name = "12MB")]
     buffer: Option<BufferSize>,
     /// Cross traffic and its share of the capacity: udp, elephants (long flows limited by their windows) or mice (short flows)
@@ -67,7 +67,7 @@ pub struct AdviseWindowArguments {
     #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
     #[arg(value_parser = values::words::<LossResponse>(&["cubic", "reno"]))]
     congestion: LossResponse,
-    /// MTU of the path [default: 1500B]
+    /// MTU of the path; a number without a unit is in bytes [default: 1500B]
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", value_parser = super::bytes)]
     mtu: Option<Bytes>,
     /// Kernel version of the receiver, if it differs from this one
@@ -206,10 +206,13 @@ fn warn(advice: &mut WindowAdvice, words: String) {
 
 /// The warning that only a closed form was used, which may recommend a window near an overflow, or one that stalls recoveries.
 fn closed_form_alone(work: f64, is_shared: bool) -> String {
-    let safer = if is_shared { "a slightly smaller window" } else { "twice the window" };
+    let why = match is_shared {
+        true => "a slightly smaller window is safer",
+        false => "as bursts after recoveries may overflow the buffer",
+    };
     format!(
         "closed form only, as a simulation would take {:.0} million packets, more than the limit of {:.0} million (--verify sim \
-         lifts it); the rate may be too high, and {safer} is safer",
+         lifts it); the rate may be too high, {why}",
         work / 1e6,
         MAX_UNASKED_PACKETS / 1e6
     )
