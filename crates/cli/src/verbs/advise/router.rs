@@ -136,25 +136,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         ))
         .into());
     }
-    let mix = match a.mix.as_str() {
-        "short" => Mix::Short,
-        "bulk" => Mix::Bulk,
-        file if file == STANDARD_INPUT || Path::new(file).exists() => {
-            if let Some(size) = a.size_mean {
-                let why = format!(
-                    "--size-mean {size} with --mix {file}: the file has the sizes; leave one of the two out"
-                );
-                return Err(UsageError::new(why).into());
-            }
-            let sizes = super::read(&PathBuf::from(file))?;
-            Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
-        }
-        other => {
-            let help = "write short, bulk, or the name of a file with a transfer size per line, such as 80kB";
-            let why = format!("--mix {other}: there is no such file; {help}");
-            return Err(UsageError::new(why).into());
-        }
-    };
+    let mix = mix(&a)?;
     let measurement = match &a.fit {
         None => None,
         Some(file) => Some(
@@ -200,6 +182,29 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         false => answer(&question)?,
     };
     show(&advice, a.output)
+}
+
+/// The sizes that --mix names.
+fn mix(a: &AdviseRouterArguments) -> Result<Mix, Box<dyn std::error::Error>> {
+    Ok(match a.mix.as_str() {
+        "short" => Mix::Short,
+        "bulk" => Mix::Bulk,
+        file if file == STANDARD_INPUT || Path::new(file).exists() => {
+            if let Some(size) = a.size_mean {
+                let why = format!(
+                    "--size-mean {size} with --mix {file}: the file has the sizes; leave one of the two out"
+                );
+                return Err(UsageError::new(why).into());
+            }
+            let sizes = super::read(&PathBuf::from(file))?;
+            Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
+        }
+        other => {
+            let help = "write short, bulk, or the name of a file with a transfer size per line, such as 80kB";
+            let why = format!("--mix {other}: there is no such file; {help}");
+            return Err(UsageError::new(why).into());
+        }
+    })
 }
 
 /// The reason why the measurements in `file` fit nothing; a wrong line has its own.
