@@ -198,11 +198,31 @@ fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestRes
     assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
     assert!(words.contains("Both ends sent 0 B in total; "), "{words}");
     // Each quantity has one reason: its measurement was skipped.
-    let unknown = words.split("Unknown, with the reason:").nth(1).unwrap_or_default();
+    let unknown =
+        words.split("Unknown or only bounded, with the reason:").nth(1).unwrap_or_default();
     for quantity in ["random loss", "buffer", "jitter"] {
         assert_eq!(unknown.matches(quantity).count(), 1, "{quantity}: {words}");
     }
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
+    Ok(())
+}
+
+/// The budget leaves no bytes for the capacity that a scenario needs. The results and the page do not need it.
+#[test]
+fn a_scenario_that_cannot_be_written_leaves_the_results_and_the_page() -> TestResult {
+    for (options, result) in [("", "Both ends sent"), ("--quick --json", "\"verdict\"")] {
+        let dir = tempfile::tempdir()?;
+        let (file, page) = (dir.path().join("path.toml"), dir.path().join("path.html"));
+        let files = format!("--scenario {} --html {}", file.display(), page.display());
+        let command = format!("measure --direction up --budget 1kB {options} {files}");
+        let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
+        let printed = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{printed}");
+        assert!(String::from_utf8(output.stdout)?.contains(result), "{printed}");
+        assert!(page.exists() && !file.exists(), "{printed}");
+        let words = format!("wrote no {}: a scenario needs the capacity", file.display());
+        assert!(printed.contains(&words), "{printed}");
+    }
     Ok(())
 }
 

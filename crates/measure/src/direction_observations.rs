@@ -1,5 +1,5 @@
 use sweetspot_statistics::median;
-use sweetspot_units::{Bytes, Rate};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::observation::{EchoRecord, LoadRecord, StreamRecord};
 use crate::search::RateSearch;
@@ -50,6 +50,12 @@ impl Observations {
             }
             _ => trains,
         }
+    }
+
+    /// TCP's payload rate, a lower bound for the rate of IP packets.
+    pub fn goodput(&self) -> Option<Rate> {
+        let load = self.load.as_ref().filter(|load| load.elapsed > Duration::ZERO)?;
+        Some(load.content / load.elapsed)
     }
 
     /// The available bandwidth from packets that did not disturb other traffic. `None` if they cannot show it, as behind

@@ -68,6 +68,8 @@ pub struct Measurement {
     stage: Stage,
     idle: Vec<EchoRecord>,
     observations: Vec<Observations>,
+    /// Skipped measurements of the RTT, with the reasons.
+    left_out: Vec<String>,
     spent: Bytes,
     failures: u32,
     /// Mean time that this host's threads waited for a CPU.
@@ -87,6 +89,7 @@ impl Measurement {
             stage: Stage::Idle,
             idle,
             observations,
+            left_out: Vec::new(),
             spent,
             failures: 0,
             cpu_wait: Duration::ZERO,
@@ -230,7 +233,9 @@ impl Measurement {
     /// The results so far.
     pub fn report(&self) -> Report {
         let noise = HostNoise { delays: self.noise(), cpu_wait: self.cpu_wait };
-        Report::new(&self.plan, &self.idle, &self.observations, self.spent, noise)
+        let left_out = self.left_out.clone();
+        let report = Report::new(&self.plan, &self.idle, &self.observations, self.spent, noise);
+        Report { left_out, ..report }
     }
 
     fn bounded(&mut self, d: usize, record: StreamRecord) {
@@ -446,8 +451,9 @@ impl Measurement {
     }
 
     fn skip_step(&mut self, why: String) {
-        if let Some(d) = self.stage.direction().or((!self.observations.is_empty()).then_some(0)) {
-            self.observations[d].left_out.push(why);
+        match self.stage.direction() {
+            Some(d) => self.observations[d].left_out.push(why),
+            None => self.left_out.push(why),
         }
     }
 

@@ -9,8 +9,8 @@ use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::overload::waits;
 use crate::plan::Plan;
 use crate::{
-    Bound, BufferDepth, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue, Finding,
-    LossEstimate, Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth,
+    Bound, BufferDepth, CapacityEstimate, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue,
+    Finding, LossEstimate, Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth,
     buffer_depth, delay_under_load, discipline, losses, path_change, reordering, round_trip,
 };
 
@@ -25,6 +25,8 @@ pub struct Report {
     pub directions: Vec<DirectionReport>,
     /// The measurement's load on the path.
     pub intrusion: Intrusion,
+    /// Skipped measurements of the RTT, with the reasons.
+    pub left_out: Vec<String>,
 }
 
 /// The measured properties of one direction.
@@ -95,7 +97,7 @@ impl Report {
         noise: HostNoise,
     ) -> Report {
         let capacities: Vec<_> =
-            observations.iter().map(|o| o.capacity().capacity.estimate()).collect();
+            observations.iter().map(|o| stated_capacity(o).capacity.estimate()).collect();
         let both = [
             capacities.first().copied().flatten(),
             // If only one direction is known, it stands for both.
@@ -114,7 +116,34 @@ impl Report {
             .collect();
         let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
         let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
-        Report { round_trip, changed: path_change(idle), directions, intrusion }
+        let changed = path_change(idle);
+        Report { round_trip, changed, directions, intrusion, left_out: Vec::new() }
+    }
+}
+
+/// The capacity that the report states. The steps of the measurement use rougher ones, too.
+fn stated_capacity(o: &Observations) -> CapacityEstimate {
+    let found = o.capacity();
+    CapacityEstimate { capacity: stated(found.capacity, o.goodput()), ..found }
+}
+
+/// A fit whose interval reaches 0 shows no capacity. TCP's goodput bounds one that is unknown.
+fn stated(capacity: Finding<Rate>, goodput: Option<Rate>) -> Finding<Rate> {
+    let (min, why) = match capacity {
+        Finding::Known { estimate, .. } if estimate.low == Rate::ZERO => {
+            let high = estimate.high;
+            (Rate::ZERO, format!("the trains contradict each other and fit any rate up to {high}"))
+        }
+        Finding::Bounded { bound: Bound::AtLeast(min), why } => (min, why),
+        Finding::Unknown(why) => (Rate::ZERO, why),
+        other => return other,
+    };
+    match goodput {
+        Some(goodput) if goodput > min => {
+            Finding::bounded(Bound::AtLeast(goodput), format!("{why}; the bound is TCP's goodput"))
+        }
+        _ if min > Rate::ZERO => Finding::bounded(Bound::AtLeast(min), why),
+        _ => Finding::unknown(why),
     }
 }
 
@@ -126,7 +155,7 @@ fn of_direction(
     noise: HostNoise,
     packet: Bytes,
 ) -> DirectionReport {
-    let found = o.capacity();
+    let found = stated_capacity(o);
     let capacity = found.capacity.value();
     let mut loss =
         losses(o.sparse.iter().chain(&o.slow), dropping_queue(direction, o, capacity, base_rtt));
@@ -182,16 +211,12 @@ fn of_direction(
 /// Widens the interval of `available` up to the rate that TCP achieved later. Either cross traffic yielded to TCP, or a busy host
 /// delayed the packets that showed less.
 fn widen_to_achieved(available: &mut Finding<Rate>, o: &Observations, capacity: Option<Rate>) {
-    let (Finding::Known { estimate, how }, Some(load), Some(capacity)) =
-        (available, &o.load, capacity)
+    let (Finding::Known { estimate, how }, Some(goodput), Some(capacity)) =
+        (available, o.goodput(), capacity)
     else {
         return;
     };
-    if load.elapsed == Duration::ZERO {
-        return;
-    }
-    // TCP's payload rate, a lower bound for the rate of IP packets.
-    let payload = (load.content / load.elapsed).min(capacity);
+    let payload = goodput.min(capacity);
     if payload > estimate.high {
         estimate.high = payload;
         *how += &format!(
@@ -310,6 +335,34 @@ fn longest_queue(o: &Observations) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Both ends of the interval are 0 and 83 Gbit/s, so the value between them is arbitrary.
+    #[test]
+    fn a_capacity_whose_interval_reaches_zero_is_unknown_or_bounded_by_the_goodput() {
+        let [value, high] = [3_894, 82_954].map(Rate::from_mbit_per_second);
+        let fit = || Finding::known(value, Rate::ZERO, high, "fit");
+        let Finding::Unknown(why) = stated(fit(), None) else { panic!("a capacity") };
+        assert!(why.ends_with("fit any rate up to 82.95 Gbit/s"), "{why}");
+        let goodput = Rate::from_mbit_per_second(2000);
+        let Finding::Bounded { bound, why } = stated(fit(), Some(goodput)) else { panic!("none") };
+        assert_eq!(bound, Bound::AtLeast(goodput));
+        assert!(why.ends_with("the bound is TCP's goodput"), "{why}");
+        let sure = Finding::known(value, value, high, "fit");
+        assert_eq!(stated(sure.clone(), Some(goodput)), sure);
+    }
+
+    #[test]
+    fn a_bound_of_the_capacity_is_never_below_the_goodput() {
+        let [trains, goodput] = [1268, 4138].map(Rate::from_mbit_per_second);
+        let bound = |goodput| {
+            let slow = Finding::bounded(Bound::AtLeast(trains), "slow");
+            let Finding::Bounded { bound, .. } = stated(slow, goodput) else { panic!("no bound") };
+            bound
+        };
+        assert_eq!(bound(Some(goodput)), Bound::AtLeast(goodput));
+        assert_eq!(bound(Some(Rate::from_mbit_per_second(1000))), Bound::AtLeast(trains));
+        assert_eq!(bound(None), Bound::AtLeast(trains));
+    }
 
     /// 69 of 100 Mbit/s leave at least 25 % of the link to cross traffic. On a busy host there may be none.
     #[test]

@@ -60,12 +60,12 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
             variation: Finding::unknown(why),
         };
     };
-    let how = format!("{} echoes of {sent}", samples.len());
+    let how = format!("{} of {sent} echoes answered", samples.len());
     let base = Finding::known(
         span(base),
         span(lowest.min(base - HOST_DELAY.as_secs_f64())),
         span(highest),
-        format!("the earliest of {how}, each way"),
+        format!("the earliest each way; {how}"),
     );
     let enough = samples.len() >= MIN_ECHOES;
     let few = || Finding::unknown(format!("{how}; at least {MIN_ECHOES} are needed"));
@@ -73,7 +73,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
     let variation = if enough {
         let max = at(1.0).unwrap_or(high) - at(0.0).unwrap_or(low);
         let quarter = at(0.75).unwrap_or(high) - at(0.25).unwrap_or(low);
-        Finding::known(span(high - low), span(quarter), span(max), format!("5 to 95 % of {how}"))
+        Finding::known(span(high - low), span(quarter), span(max), format!("5 to 95 %; {how}"))
     } else {
         few()
     };

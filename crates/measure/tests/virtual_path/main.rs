@@ -202,6 +202,21 @@ fn the_budget_is_kept_and_skipped_measurements_are_listed() {
     assert!(left_out.contains("budget of 3 MB"), "{left_out}");
 }
 
+/// The echoes alone exceed this budget.
+#[test]
+fn a_skipped_rtt_belongs_to_no_direction() {
+    let budget = Some(Bytes::new(1000));
+    let report = measure(Truth::plain(), Plan { budget, ..plan() }, 7);
+    let names: Vec<_> = report.left_out.iter().filter_map(|why| why.split_once(": ")).collect();
+    assert_eq!(
+        names.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        ["base RTT", "base RTT again"]
+    );
+    for direction in report.directions {
+        assert!(!direction.left_out.iter().any(|why| why.starts_with("base RTT")), "{direction:?}");
+    }
+}
+
 #[test]
 fn a_gentle_measurement_fills_no_queue() {
     let report = measure(Truth::plain(), plan().gentle(), 7);

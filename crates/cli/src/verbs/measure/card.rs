@@ -8,7 +8,7 @@ use sweetspot_measure::{
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration};
 
-use super::outlook::{Expected, Outlook, WINDOW_RATIO};
+use super::outlook::{Expected, Outlook, RANGE, WINDOW_RATIO};
 use super::words::short;
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
@@ -209,7 +209,8 @@ fn tcp(measured: &Measured) {
 
 /// The unknown quantities and the skipped measurements, each once with its reason.
 pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
-    measured.report.directions.iter().flat_map(reasons_of).collect()
+    let report = &measured.report;
+    report.left_out.iter().cloned().chain(report.directions.iter().flat_map(reasons_of)).collect()
 }
 
 /// The reasons of one direction. The reason of a skipped step applies to its quantities.
@@ -266,7 +267,7 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
 fn unknown(measured: &Measured) {
     let reasons = unknown_reasons(measured);
     if !reasons.is_empty() {
-        out!("Unknown, with the reason:");
+        out!("Unknown or only bounded, with the reason:");
         reasons.iter().for_each(|reason| wrapped(reason, "  "));
     }
 }
@@ -282,8 +283,7 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         None => "transfer",
     };
     let runs = outlook.runs;
-    let mean = "mean (95 % interval) of";
-    wrapped(&format!("Goodput of one TCP {of_what}, {mean} {runs} simulations:"), "");
+    wrapped(&format!("Goodput of one TCP {of_what}, mean (range) of {runs} simulations:"), "");
     let line = |name: &str, rate: &str, rtt: &str, lost: &str| {
         format!("  {name:<NAME$}{rate:<31} {rtt:>9}  {lost:>7}").trim_end().to_owned()
     };
@@ -298,19 +298,18 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         lines.push(of(&held(e, window), e));
     }
     out!("{}", lines.join("\n"));
-    for note in notes(outlook, first) {
+    for note in notes(outlook) {
         wrapped(&note, "");
     }
 }
 
-/// Explains the rates simulated for the direction `first`, one sentence each.
-pub fn notes(outlook: &Outlook, first: Option<&DirectionReport>) -> Vec<String> {
+/// Explains the simulated rates, one sentence each.
+pub fn notes(outlook: &Outlook) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
         let window = Bytes::new(window);
         notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT."));
-        let lost = first.is_some_and(|direction| direction.loss.lost > 0);
-        notes.extend(held.why_wide(lost).map(str::to_owned));
+        notes.extend((!outlook.is_upper_bound && is_ranged(held)).then(|| RANGE.to_owned()));
     }
     if !outlook.assumed.is_empty() {
         notes.push(assumptions(outlook));
@@ -333,14 +332,24 @@ pub fn held(expected: &Expected, window: u64) -> String {
 /// A simulated rate in Mbit/s, with its interval unless that is a point. An upper bound has no
 /// interval.
 pub fn ranged(expected: &Expected, outlook: &Outlook) -> String {
-    let [mean, low, high] =
-        [expected.goodput_bps, expected.goodput_low_bps, expected.goodput_high_bps]
-            .map(|bps| short(bps / 1e6));
-    match (outlook.is_upper_bound, low == high) {
+    let mean = short(expected.goodput_bps / 1e6);
+    let [low, high] = ends(expected);
+    match (outlook.is_upper_bound, is_ranged(expected)) {
         (true, _) => format!("at most {mean} Mbit/s"),
-        (false, true) => format!("{mean} Mbit/s"),
-        (false, false) => format!("{mean} Mbit/s ({low} to {high})"),
+        (false, false) => format!("{mean} Mbit/s"),
+        (false, true) => format!("{mean} Mbit/s ({low} to {high})"),
     }
+}
+
+/// The ends of a rate's interval, in Mbit/s.
+fn ends(expected: &Expected) -> [String; 2] {
+    [expected.goodput_low_bps, expected.goodput_high_bps].map(|bps| short(bps / 1e6))
+}
+
+/// Whether the interval is printed, because its ends differ.
+fn is_ranged(expected: &Expected) -> bool {
+    let [low, high] = ends(expected);
+    low != high
 }
 
 #[cfg(test)]

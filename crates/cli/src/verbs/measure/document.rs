@@ -30,6 +30,7 @@ pub fn document(measured: &Measured, outlook: &Outlook) -> Value {
             "ecn": tcp.ecn,
         },
         "intrusion": report.intrusion,
+        "left_out": report.left_out,
         "outlook": outlook,
     })
 }

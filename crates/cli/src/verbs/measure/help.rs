@@ -20,6 +20,11 @@ Examples:
   From any TCP server, by its handshakes:
     sweetspot measure example.org:443
 
+Grades, by the increase of the median RTT under load: A+ below 5 ms, A below 30,
+B below 60, C below 200, D below 400 ms, otherwise F. The load is one TCP
+connection with the sender's default congestion control, which the result names.
+A loss-based one fills the buffer, and may get a much worse grade than bbr.
+
 Ctrl-C ends the measurement after its present step, which can take 15 seconds,
 and prints the results so far. A second one ends it at once, without results.
 
@@ -52,11 +57,12 @@ Members of --json:
     load               the path under load; null if it was not measured:
       congestion, goodput_bps, round_trip_s, round_trips_per_minute
       grade, increase_s, retransmitted
-    left_out           skipped measurements, with reasons
+    left_out           its skipped measurements, with reasons
   tcp                what both kernels agreed on:
     path_mtu_bytes, segment_bytes, window_scale, sack, timestamps, ecn
   intrusion          the measurement's load on the path:
     bytes, longest_queue_s
+  left_out           skipped measurements of the RTT, with reasons
   outlook            simulated transfers:
     congestion         one with each congestion control, with:
       congestion, goodput_bps, goodput_low_bps, goodput_high_bps

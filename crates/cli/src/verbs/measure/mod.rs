@@ -40,27 +40,27 @@ const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot 
 /// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
 /// discipline, random loss, reordering, jitter, and delay under load, in both directions. Lists each
 /// quantity that it could not measure, with the reason. Datagrams go to the same port as TCP.
-/// It takes one to three minutes, and fills the path's queue unless --gentle. From any other TCP server,
-/// HOST:PORT, it gets the RTT and the options that both kernels agree on.
+/// It takes up to three minutes, and fills the path's queue unless --gentle. From any other TCP server,
+/// HOST:PORT, it gets the RTT and the options that both kernels agree on. The options marked (ticket) need a ticket.
 #[derive(Debug, clap::Args)]
 #[command(after_help = help::AFTER)]
 pub struct MeasureArguments {
     #[command(flatten)]
     common: SharedArguments,
-    /// Never fill a queue, which the full measurement does: no buffer, queue discipline or delay under load. It takes 40 seconds
-    /// to two minutes
+    /// Never fill a queue, which the full measurement does: no buffer, queue discipline or delay under load. It takes up to two
+    /// minutes (ticket)
     #[arg(long)]
     gentle: bool,
-    /// Measure for 15 to 30 seconds instead of one to three minutes, or longer over long or slow paths (not with --gentle), and print a line for each direction: the rate, the RTT idle and under
+    /// Measure for up to 31 seconds instead of three minutes, or longer over long or slow paths, and print a line for each direction: the rate, the RTT idle and under
     /// load, and its grade; for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the
-    /// kernel's
+    /// kernel's (ticket, not with --gentle)
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
-    /// Direction to measure; --scenario writes its path
+    /// Direction to measure; --scenario writes its path (ticket)
     #[arg(long, value_enum, default_value_t = DirectionChoice::Both)]
     direction: DirectionChoice,
-    /// Measure gently at this interval, for 10 to 20 seconds each time, and append to --series, until you stop it;
-    /// --scenario then records how the path changes
+    /// Measure gently at this interval, for up to 20 seconds each time, and append to --series, until you stop it;
+    /// --scenario then records how the path changes (ticket)
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
     watch: Option<Duration>,
     /// File for --watch: a JSON line for each measurement
@@ -78,10 +78,10 @@ struct SharedArguments {
     far_end: Option<OsString>,
     #[command(flatten)]
     contact: ContactArguments,
-    /// Maximum bytes that both ends send, in total; measurements that would exceed it are skipped and listed
+    /// Maximum bytes that both ends send, in total; measurements that would exceed it are skipped and listed (ticket)
     #[arg(long, value_name = "SIZE")]
     budget: Option<Bytes>,
-    /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path`
+    /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path` (ticket)
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
     /// Overwrite an existing file of --scenario
@@ -145,14 +145,14 @@ pub fn run(arguments: MeasureArguments) -> Ending {
     let full = Plan::full();
     let plan = if arguments.gentle { full.gentle() } else { full };
     let plan = Plan { directions: arguments.direction.directions(), ..plan };
-    let (measured, outlook) = arguments.common.measure(plan)?;
+    let (measured, outlook, scenario) = arguments.common.measure(plan)?;
     arguments.common.write_page(&measured, &outlook, "measure")?;
     if arguments.common.json {
         out!("{}", serde_json::to_string_pretty(&document::document(&measured, &outlook))?);
     } else {
         card::print(&measured, &outlook);
     }
-    Ok(ending())
+    scenario.map_err(Into::into).map(|()| ending())
 }
 
 impl MeasureArguments {
@@ -173,17 +173,15 @@ fn ending() -> ExitCode {
 
 /// The progress of `plan` after the time `passed`.
 fn position(plan: &Plan, passed: Duration) -> String {
-    let (min, max) = plan.duration();
-    let [passed, min, max] = [passed, min, max].map(Duration::as_secs_f64);
-    format!("{passed:.0} s of {min:.0} to {max:.0} s")
+    let [passed, max] = [passed, plan.duration().1].map(Duration::as_secs_f64);
+    format!("{passed:.0} s of up to {max:.0} s")
 }
 
 /// The duration of a measurement by `plan`, in words.
 fn duration_in_words(plan: &Plan) -> String {
-    let (min, max) = plan.duration();
-    let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+    let max = plan.duration().1.as_secs_f64();
     match plan.budget {
-        None => format!("this takes {min:.0} to {max:.0} s, and more over long or slow paths"),
+        None => format!("this takes up to {max:.0} s, and more over long or slow paths"),
         Some(budget) => format!("this takes up to {max:.0} s, and ends at {budget}"),
     }
 }
@@ -260,7 +258,7 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
 
 /// Makes a short measurement with one verdict.
 fn quick(common: &SharedArguments, plan: Plan) -> Ending {
-    let (measured, outlook) = common.measure(plan)?;
+    let (measured, outlook, scenario) = common.measure(plan)?;
     let verdict = verdict::verdict(&measured, &outlook);
     common.write_page(&measured, &outlook, "measure --quick")?;
     if common.json {
@@ -274,16 +272,17 @@ fn quick(common: &SharedArguments, plan: Plan) -> Ending {
             wrapped(&format!("No window was simulated: {why}."), "");
         }
     }
-    Ok(ending())
+    scenario.map_err(Into::into).map(|()| ending())
 }
 
 impl SharedArguments {
-    /// Measures, writes the scenario, and simulates the measured path.
-    fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook)> {
+    /// Measures, writes the scenario, and simulates the measured path. If there is no scenario to write, the results still count:
+    /// the last value is the error to report after them.
+    fn measure(&self, plan: Plan) -> Fallible<(Measured, outlook::Outlook, Result<(), String>)> {
         self.check_port()?;
         if let Some(server) = self.server() {
             let measured = measure_one_sided(&server)?;
-            return Ok((measured, outlook::Outlook::of(&Err(NO_RATE.to_owned()))));
+            return Ok((measured, outlook::Outlook::of(&Err(NO_RATE.to_owned())), Ok(())));
         }
         let contact = self.contact()?;
         let plan = Plan { budget: self.budget, ..plan };
@@ -293,10 +292,7 @@ impl SharedArguments {
         }
         let measured = self.until_interrupted(&contact, &plan)?;
         let file = path_file::PathFile::new(&measured);
-        if let Some(path) = &self.scenario {
-            whole_file::write(path, file.clone()?.text.as_bytes())?;
-            note!("wrote {}", path.shown());
-        }
+        let scenario = self.write_scenario(&file);
         let first = measured.report.directions.first();
         let load = first.and_then(|first| first.load.as_ref());
         let has_own_queue = first.is_some_and(|d| d.discipline == Ok(Discipline::PerFlow));
@@ -309,7 +305,18 @@ impl SharedArguments {
             Some(load) => outlook.compared_with(load, has_own_queue),
             None => outlook,
         };
-        Ok((measured, outlook))
+        Ok((measured, outlook, scenario))
+    }
+
+    /// Writes the scenario, if requested.
+    fn write_scenario(&self, file: &Result<path_file::PathFile, String>) -> Result<(), String> {
+        let Some(path) = &self.scenario else { return Ok(()) };
+        let written = file.clone().and_then(|file| {
+            whole_file::write(path, file.text.as_bytes()).map_err(|error| error.to_string())
+        });
+        written.map_err(|why| format!("wrote no {}: {why}", path.shown()))?;
+        note!("wrote {}", path.shown());
+        Ok(())
     }
 
     /// Measures. The first signal ends the measurement after its present step; the second ends the program.
@@ -386,43 +393,39 @@ mod tests {
 
     use super::*;
 
-    fn rounded(plan: &Plan, unit: f64) -> (f64, f64) {
-        let (min, max) = plan.duration();
-        let round = |time: Duration| (time.as_secs_f64() / unit).round();
-        (round(min), round(max))
+    fn rounded(plan: &Plan, unit: f64) -> f64 {
+        (plan.duration().1.as_secs_f64() / unit).round()
     }
 
     #[test]
     fn the_help_and_the_page_state_the_duration_of_each_plan() {
-        assert_eq!(rounded(&Plan::full(), 60.0), (1.0, 3.0));
-        assert_eq!(rounded(&Plan::short(), 5.0), (3.0, 6.0));
-        assert_eq!(rounded(&Plan::full().gentle(), 40.0), (1.0, 3.0));
-        assert_eq!(rounded(&Plan::short().gentle(), 10.0), (1.0, 2.0));
+        assert_eq!(rounded(&Plan::full(), 60.0), 3.0);
+        assert_eq!(rounded(&Plan::short(), 1.0), 31.0);
+        assert_eq!(rounded(&Plan::full().gentle(), 60.0), 2.0);
+        assert_eq!(rounded(&Plan::short().gentle(), 10.0), 2.0);
         let mut command = MeasureArguments::augment_args(clap::Command::new("measure"));
         let help = command.render_long_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(help.contains("It takes one to three minutes"), "{help}");
-        assert!(help.contains("Measure for 15 to 30 seconds"), "{help}");
-        assert!(help.contains("It takes 40 seconds to two minutes"), "{help}");
-        assert!(help.contains("for 10 to 20 seconds each time"), "{help}");
+        assert!(help.contains("It takes up to three minutes"), "{help}");
+        assert!(help.contains("Measure for up to 31 seconds"), "{help}");
+        assert!(help.contains("It takes up to two minutes"), "{help}");
+        assert!(help.contains("for up to 20 seconds each time"), "{help}");
         let page = include_str!("../../../../../docs/measure-a-path.md");
-        assert!(page.contains("A full measurement takes one to three minutes"));
+        assert!(page.contains("A full measurement takes up to three minutes"));
     }
 
     #[test]
     fn progress_shows_elapsed_and_expected_time() {
-        let (min, max) = Plan::full().duration();
-        let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+        let max = Plan::full().duration().1.as_secs_f64();
         let words = position(&Plan::full(), Duration::from_secs(12));
-        assert_eq!(words, format!("12 s of {min:.0} to {max:.0} s"));
+        assert_eq!(words, format!("12 s of up to {max:.0} s"));
     }
 
     #[test]
     fn a_measurement_announces_its_duration_and_budget() {
-        let (min, max) = Plan::full().duration();
-        let (min, max) = (min.as_secs_f64(), max.as_secs_f64());
+        let max = Plan::full().duration().1.as_secs_f64();
         let words = duration_in_words(&Plan::full());
-        assert!(words.starts_with(&format!("this takes {min:.0} to {max:.0} s")), "{words}");
+        assert!(words.starts_with(&format!("this takes up to {max:.0} s, and more")), "{words}");
         let budget = Some(Bytes::new(10_000_000));
         let words = duration_in_words(&Plan { budget, ..Plan::full() });
         assert_eq!(words, format!("this takes up to {max:.0} s, and ends at 10 MB"));

@@ -24,6 +24,9 @@ pub const WINDOW_RATIO: f64 = 1.05;
 /// The factor by which a simulation may fall below the measurement, as in the diagnosis of a capture.
 const REFUTED_RATIO: f64 = 1.5;
 
+/// Where both ends of a simulated rate's interval come from.
+pub const RANGE: &str = "Ranges are 95 % intervals: the low end at the most random loss that agrees with the measurement, the high end at the least.";
+
 /// A remedy is worthwhile if the RTT under load falls by more than this.
 pub const WORTH: Duration = Duration::from_millis(5);
 /// A window costs rate if the rate falls below this share of the measured one. Measured and simulated rates differ by less.
@@ -67,15 +70,9 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The reason for a wide interval of the rate, if it has one. Its low end assumes the highest loss consistent with the
-    /// measurement; `lost` tells whether the measurement lost any packets.
-    pub fn why_wide(&self, lost: bool) -> Option<&'static str> {
-        (self.goodput_low_bps < SLOWER * self.goodput_bps).then_some(match lost {
-            true => "The low end of a range is for the highest random loss within its interval.",
-            false => {
-                "The low end of a range is for random loss just below what the measurement can detect."
-            }
-        })
+    /// Whether random loss makes the interval of a simulated rate wide.
+    pub fn is_wide(&self) -> bool {
+        self.goodput_low_bps < SLOWER * self.goodput_bps
     }
 }
 
@@ -289,7 +286,7 @@ pub(super) mod tests {
     }
 
     /// A measured transfer with this congestion control, rate and median RTT.
-    fn load(congestion: &str, mbit: f64, rtt_ms: u64) -> DelayUnderLoad {
+    pub fn load(congestion: &str, mbit: f64, rtt_ms: u64) -> DelayUnderLoad {
         let (rate, rtt) = (Rate::from_f64(mbit * 1e6), Duration::from_millis(rtt_ms));
         DelayUnderLoad {
             goodput: Finding::known(rate, rate, rate, ""),

@@ -52,10 +52,10 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
         @for direction in &report.directions {
             (section(direction_label(direction.direction), &table_element(&findings(direction))))
         }
-        (section("Goodput of one TCP transfer, simulated", &expected(outlook, report.directions.first())))
+        (section("Goodput of one TCP transfer, simulated", &expected(outlook)))
         @if !reasons.is_empty() {
             (section(
-                "Unknown, with the reason",
+                "Unknown or only bounded, with the reason",
                 &html! { ul { @for reason in &reasons { li { (in_html(reason)) } } } },
             ))
         }
@@ -116,11 +116,11 @@ fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Fi
     table.rows.push(vec![name.to_owned(), value, ends, finding.how().to_owned()]);
 }
 
-fn expected(outlook: &Outlook, first: Option<&DirectionReport>) -> Markup {
+fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
         return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
-    let heads = ["", "goodput (95 % interval)", "mean RTT, ms", "lost, %"];
+    let heads = ["", "goodput (range)", "mean RTT, ms", "lost, %"];
     let title = format!("Mean of {} simulations of the path as measured:", outlook.runs);
     let mut table = Table::new(&title, &heads);
     let window = outlook.window_bytes.zip(outlook.window.as_ref());
@@ -136,7 +136,7 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) -> Markup {
     }
     html! {
         (table_element(&table))
-        @for note in notes(outlook, first) { p { (in_html(&note)) } }
+        @for note in notes(outlook) { p { (in_html(&note)) } }
     }
 }
 

@@ -51,8 +51,10 @@ impl PathFile {
     fn of(measured: &Measured, over_time: Option<(&Series, Duration)>) -> Result<PathFile, String> {
         let report = &measured.report;
         let forward = report.directions.first().ok_or("no direction was measured")?;
-        let rate =
-            forward.capacity.value().ok_or("a scenario needs the capacity, which is unknown")?;
+        let rate = forward
+            .capacity
+            .result()
+            .map_err(|why| format!("a scenario needs the capacity, which is unknown ({why})"))?;
         let rtt = report
             .round_trip
             .base

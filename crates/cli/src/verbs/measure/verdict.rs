@@ -1,11 +1,11 @@
 //! The verdict of the short test.
 
-use sweetspot_measure::{Bound, Finding};
+use sweetspot_measure::{Bound, DelayUnderLoad, Finding};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::card::{graded, ranged};
-use super::outlook::{Expected, Outlook, SLOWER, WORTH};
+use super::outlook::{Expected, Outlook, RANGE, SLOWER, WORTH};
 use super::words::short;
 use sweetspot_program::print::wrapped;
 
@@ -39,8 +39,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             line += "; `measure --direction up` simulates a window in this direction";
         }
         if place == 0 {
-            let lost = direction.loss.lost > 0;
-            simulated = at_a_window(outlook, direction.direction.name(), carried, lost);
+            simulated = at_a_window(outlook, direction.direction.name(), load);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
                 remedy = Some("sweetspot tune run -- COMMAND");
             }
@@ -63,8 +62,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
 fn at_a_window(
     outlook: &Outlook,
     direction_name: &str,
-    measured: Option<Rate>,
-    lost: bool,
+    load: Option<&DelayUnderLoad>,
 ) -> Option<String> {
     if outlook.is_upper_bound {
         let why = "random loss was not measured, and the rate of a window depends on it";
@@ -75,13 +73,20 @@ fn at_a_window(
     let (name, rate, rtt) = (held.congestion, ranged(held, outlook), ms(held.rtt_s));
     let kernel = outlook.congestion.iter().find(|free| free.congestion == name);
     let free = kernel.map(|free| (short(free.goodput_bps / 1e6), ms(free.rtt_s)));
+    let measured = load.and_then(|load| load.goodput.value());
+    let slower = format!("slower than the measured {}", load.map_or("TCP", |l| &l.congestion));
     let mut words = match (is_slower(held, measured), free) {
-        (true, Some((free, _))) if kernel.is_some_and(|kernel| is_slower(kernel, measured)) => {
+        (true, Some((free, free_rtt)))
+            if kernel.is_some_and(|kernel| is_slower(kernel, measured)) =>
+        {
             format!(
-                "{name} is slower with any window: {rate} with {window}, {free} Mbit/s with the kernel's."
+                "{name} would be {slower}, whatever its window: {rate}, RTT {rtt} with {window}; {free} Mbit/s, RTT {free_rtt} with \
+                 the kernel's."
             )
         }
-        (true, _) => format!("{name} with a window of {window} is slower: {rate}."),
+        (true, _) => {
+            format!("{name} with a window of {window} would be {slower}: {rate}, RTT {rtt}.")
+        }
         (false, free) => {
             let with = format!("with a window of {window}, {name} reaches {rate} at {rtt}");
             let free = free
@@ -89,8 +94,8 @@ fn at_a_window(
             format!("{with}{}.", free.unwrap_or_default())
         }
     };
-    if let Some(why) = held.why_wide(lost) {
-        words += &format!(" {why}");
+    if held.is_wide() {
+        words += &format!(" {RANGE}");
     }
     if !outlook.assumed.is_empty() {
         words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
@@ -145,8 +150,13 @@ fn rates(goodput: Option<Rate>, capacity: &Finding<Rate>) -> String {
         Finding::Known { estimate, .. } => {
             Some(format!("capacity {}", mbit(estimate.value.as_f64())))
         }
-        Finding::Bounded { bound: Bound::AtLeast(low), .. } if goodput.is_some() => {
-            Some(format!("capacity at least {}", mbit(low.as_f64())))
+        // TCP's goodput is a bound, too, and stands before this one.
+        Finding::Bounded { bound: Bound::AtLeast(low), .. } if goodput == Some(*low) => {
+            Some("capacity at least that".to_owned())
+        }
+        Finding::Bounded { bound: Bound::AtLeast(low), why } => {
+            let why = if goodput.is_none() { format!(" ({why})") } else { String::new() };
+            Some(format!("capacity at least {}{why}", mbit(low.as_f64())))
         }
         _ => None,
     };
@@ -179,14 +189,15 @@ fn ms(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verbs::measure::outlook::tests::outlook;
+    use crate::verbs::measure::outlook::tests::{load, outlook};
 
     /// The rate with a window depends on random loss, which is unknown here.
     #[test]
     fn no_window_is_recommended_without_measured_loss() {
         let measured = Some(Rate::from_mbit_per_second(20));
         let known = outlook([20.0, 20.0, 20.0]);
-        let words = |outlook: &Outlook| at_a_window(outlook, "down", measured, false).unwrap();
+        let load = load("cubic", 20.0, 80);
+        let words = |outlook: &Outlook| at_a_window(outlook, "down", Some(&load)).unwrap();
         assert!(words(&known).contains("window of 250 kB"));
         assert!(is_worth_a_window(&known, measured, Duration::from_millis(80)));
 
@@ -199,7 +210,6 @@ mod tests {
 
     #[test]
     fn a_wide_interval_is_attributed_to_random_loss_not_to_a_window() {
-        let (slow, fast) = (Rate::from_mbit_per_second(20), Rate::from_mbit_per_second(40));
         // A mean of 20 Mbit/s with any window.
         let at_least = |low: f64| {
             let outlook = outlook([20.0; 3]);
@@ -207,22 +217,25 @@ mod tests {
             let window = Some(Expected { goodput_low_bps: low * 1e6, ..free });
             Outlook { window, ..outlook }
         };
-        let verdict_of = |low: f64, measured, lost| {
-            at_a_window(&at_least(low), "down", Some(measured), lost).unwrap()
+        let words = |low: f64, measured: f64| {
+            let load = load("bbr", measured, 80);
+            at_a_window(&at_least(low), "down", Some(&load)).unwrap()
         };
-        let words = |low: f64, measured| verdict_of(low, measured, false);
-        assert!(verdict_of(15.0, slow, true).contains("the highest random loss"));
         // 15 is less than nine tenths of 20; 19 is not.
         assert!(
-            words(15.0, slow).contains("(15.0 to 20.0)")
-                && words(15.0, slow).contains("random loss")
+            words(15.0, 20.0).contains("(15.0 to 20.0)")
+                && words(15.0, 20.0).contains("random loss")
         );
         assert!(
-            words(19.0, slow).contains("(19.0 to 20.0)")
-                && !words(19.0, slow).contains("random loss")
+            words(19.0, 20.0).contains("(19.0 to 20.0)")
+                && !words(19.0, 20.0).contains("random loss")
         );
-        let words = words(20.0, fast);
-        assert!(words.contains("is slower with any window"), "{words}");
+        // Every simulated RTT is 20 ms.
+        assert_eq!(
+            words(20.0, 40.0),
+            "simulated down: cubic would be slower than the measured bbr, whatever its window: 20.0 Mbit/s, RTT 20 ms with 250 kB; \
+             20.0 Mbit/s, RTT 20 ms with the kernel's."
+        );
     }
 
     #[test]
@@ -234,5 +247,9 @@ mod tests {
         let goodput = Some(Rate::from_mbit_per_second(2200));
         let words = rates(goodput, &Finding::bounded(bound, why));
         assert_eq!(words, "goodput 2200 Mbit/s, capacity at least 1300 Mbit/s");
+        let bounded = || Finding::bounded(Bound::AtLeast(Rate::from_mbit_per_second(1300)), why);
+        let equal = Some(Rate::from_mbit_per_second(1300));
+        assert_eq!(rates(equal, &bounded()), "goodput 1300 Mbit/s, capacity at least that");
+        assert_eq!(rates(None, &bounded()), format!("capacity at least 1300 Mbit/s ({why})"));
     }
 }

@@ -3,7 +3,9 @@
 use std::net::{TcpStream, ToSocketAddrs};
 
 use sweetspot_linux::{clock, tcp};
-use sweetspot_measure::{Echo, EchoRecord, Intrusion, Report, Traces, round_trip};
+use sweetspot_measure::{
+    Echo, EchoRecord, Finding, Intrusion, Report, RoundTrip, Traces, round_trip,
+};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::near_end::{Measured, TcpFacts};
@@ -45,15 +47,32 @@ pub fn measure_one_sided(server: &str) -> Result<Measured> {
     }
     let tcp =
         facts.ok_or_else(|| cannot(refused.unwrap_or(std::io::ErrorKind::NotFound.into())))?;
+    let count = echoes.len();
     let record = EchoRecord { sent: CONNECTIONS, size: SYN_SIZE, echoes };
     let bytes = u64::from(CONNECTIONS) * CONNECTION_BYTES;
     let report = Report {
-        round_trip: round_trip(&[record], [None, None]),
+        round_trip: by_handshakes(round_trip(&[record], [None, None]), count),
         changed: None,
         directions: Vec::new(),
         intrusion: Intrusion { bytes, longest_queue_s: 0.0 },
+        left_out: Vec::new(),
     };
     Ok(Measured { peer, report, traces: Traces::default(), tcp, took: clock::now().since(start) })
+}
+
+/// The same results, with handshakes as their method.
+fn by_handshakes(found: RoundTrip, count: usize) -> RoundTrip {
+    let by = |finding, method: &str| match finding {
+        Finding::Known { estimate, .. } => {
+            Finding::Known { estimate, how: format!("{method} {count} handshakes") }
+        }
+        _ => Finding::unknown(format!("{count} of {CONNECTIONS} handshakes had no retransmission")),
+    };
+    RoundTrip {
+        base: by(found.base, "the fastest of"),
+        median: by(found.median, "the median of"),
+        variation: by(found.variation, "5 to 95 % of"),
+    }
 }
 
 #[cfg(test)]
@@ -68,6 +87,7 @@ mod tests {
         let found = measure_one_sided(&address.to_string()).unwrap();
         assert_eq!(found.peer, address);
         let base = found.report.round_trip.base.estimate().unwrap();
+        assert_eq!(found.report.round_trip.base.how(), "the fastest of 20 handshakes");
         assert!(base.low <= base.value && base.value < Duration::from_secs(1), "{base:?}");
         // Loopback's MTU is 65,536, but IPv4's total length has 16 bits.
         assert_eq!(found.tcp.path_mtu, Bytes::new(65_535));
