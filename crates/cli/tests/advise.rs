@@ -136,12 +136,37 @@ fn advice_takes_a_path_by_name_or_parameters_for_either_direction() -> TestResul
         let output = run.args(question).args(direction).output()?;
         let notes = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{notes}");
-        let words =
-            "near to far (10 Mbit/s); for the other direction (100 Mbit/s), add --direction down";
+        let words = "the upload, from near to far (10 Mbit/s); for the download (100 Mbit/s), add";
         assert_eq!(notes.contains(words), is_named, "{notes}");
         let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         assert_eq!(advice["recommended_bytes"], window, "{path} {direction:?}");
     }
+    Ok(())
+}
+
+/// `measure` writes a download as forward = "down".
+#[test]
+fn a_scenario_of_a_download_is_advised_as_a_download() -> TestResult {
+    let dir = tempfile::tempdir()?;
+    let path = dir.path().join("path.toml");
+    std::fs::write(
+        &path,
+        "duration = '1s'\n[path]\nrate = '50Mbit/s'\nrtt = '40ms'\nbuffer = '500kB'\nforward = 'down'\n\
+         [path.backward]\nrate = '20Mbit/s'\nbuffer = '500kB'\n[[transfer]]\n",
+    )?;
+    let advised = |direction: &[&str]| {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_sweetspot"));
+        run.args(["advise", "window", "--verify", "none", "--json", "--path"]).arg(&path);
+        let output = run.args(direction).output()?;
+        let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+        let advice: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        std::io::Result::Ok((advice["recommended_bytes"].clone(), notes))
+    };
+    let (window, notes) = advised(&[])?;
+    let words = "the download, from far to near (50 Mbit/s); for the upload (20 Mbit/s), add";
+    assert!(notes.contains(words), "{notes}");
+    assert_eq!(advised(&["--direction", "down"])?.0, window);
+    assert_ne!(advised(&["--direction", "up"])?.0, window);
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use sweetspot_program::usage_error::UsageError;
 use sweetspot_scenario::{Cross, PathDirection, Scenario, TrafficKind};
 use sweetspot_units::{Bytes, Duration, Probability};
 
-/// A direction of a path: forward or backward in a scenario.
+/// A direction of a path, as seen from its near end: upload or download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DirectionChoice {
     Up,
@@ -70,26 +70,41 @@ pub fn read_path(
     given: &[(&str, String)],
 ) -> Result<PathFacts, Box<dyn std::error::Error>> {
     // As in `run`, a dash stands for a scenario on standard input.
-    let ([up, down], rtt, mtu, cross) = if text == "-" || path_option::is_scenario(text) {
+    let ([up, down], own, rtt, mtu, cross) = if text == "-" || path_option::is_scenario(text) {
         let scenario = sweetspot_program::scenario_file::read_path(Path::new(text))?;
         let cross = cross_left_out(&scenario);
         let path = scenario.path;
         let reverse =
             path.hops_of(PathDirection::Backward).iter().min_by_key(|hop| hop.lasting_rate());
-        let narrowest = [*path.narrow(), reverse.copied().unwrap_or(*path.narrow())];
-        (narrowest, path.rtt, path.packet, cross)
+        let [forward, backward] = [*path.narrow(), reverse.copied().unwrap_or(*path.narrow())];
+        let (both, own) = match path.is_download {
+            true => ([backward, forward], DirectionChoice::Down),
+            false => ([forward, backward], DirectionChoice::Up),
+        };
+        (both, own, path.rtt, path.packet, cross)
     } else {
         let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
         let path = completed(text, given).map_err(wrong)?;
-        ([path.up, path.down], path.rtt(), path.mtu, None)
+        ([path.up, path.down], DirectionChoice::Up, path.rtt(), path.mtu, None)
     };
-    let [rate, other] = [up, down].map(|direction| direction.lasting_rate());
-    if direction_choice.is_none() && rate != other {
+    let [up_rate, down_rate] = [up, down].map(|direction| direction.lasting_rate());
+    if direction_choice.is_none() && up_rate != down_rate {
         note!(
-            "sweetspot: this is for data from near to far ({rate}); for the other direction ({other}), add --direction down"
+            "sweetspot: {}",
+            match own {
+                DirectionChoice::Up => format!(
+                    "this is for the upload, from near to far ({up_rate}); for the download ({down_rate}), add --direction down"
+                ),
+                DirectionChoice::Down => format!(
+                    "this is for the download, from far to near ({down_rate}); for the upload ({up_rate}), add --direction up"
+                ),
+            }
         );
     }
-    let direction = if direction_choice == Some(DirectionChoice::Down) { down } else { up };
+    let direction = match direction_choice.unwrap_or(own) {
+        DirectionChoice::Up => up,
+        DirectionChoice::Down => down,
+    };
     if direction.lasting_rate() < direction.rate {
         return Err(UsageError::new(format!(
             "--path {text}: its policer drops packets instead of queueing them, so no formula gives a window; \

@@ -45,7 +45,7 @@ pub struct AdviseWindowArguments {
     /// --scenario` writes, or a name, such as @elephants. Other options override it, or add to it
     #[arg(long, value_name = "SPEC|@NAME|FILE.toml")]
     path: Option<String>,
-    /// Direction of the data on --path: up (from near to far) or down [default: up]
+    /// Direction of the data on --path: up (from near to far) or down [default: up, or the scenario's direction]
     #[arg(
         long,
         value_enum,
