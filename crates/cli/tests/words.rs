@@ -140,7 +140,7 @@ fn about(address: &str) -> Result<String, Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn ui_reports_a_missing_diagnose_page_at_startup() -> TestResult {
+fn ui_describes_the_diagnose_page_only_in_a_build_that_has_it() -> TestResult {
     let mut ui = sweetspot(&["ui"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut address = String::new();
     BufReader::new(ui.stdout.take().ok_or("no standard output")?).read_line(&mut address)?;
@@ -148,7 +148,24 @@ fn ui_reports_a_missing_diagnose_page_at_startup() -> TestResult {
     ui.kill()?;
     let printed = stderr(&ui.wait_with_output()?);
     let simulates = about?.contains("\"simulator\":true");
-    assert_eq!(printed.contains("no diagnose page in this build"), !simulates, "{printed}");
+    assert!(!printed.contains("diagnose page"), "{printed}");
+    let help = String::from_utf8(sweetspot(&["ui", "--help"]).output()?.stdout)?;
+    assert_eq!(help.contains("A second page diagnoses captures"), simulates, "{help}");
+    Ok(())
+}
+
+#[test]
+fn ui_rejects_a_port_and_an_operand_with_the_next_step() -> TestResult {
+    for (arguments, words) in [
+        (["ui", "--port=foo"], "expected a port from 0 to 65535; 0 takes a free one"),
+        (["ui", "--port=99999"], "expected a port from 0 to 65535; 0 takes a free one"),
+        (["ui", "send.jsonl"], "write --watch send.jsonl"),
+    ] {
+        let output = sweetspot(&arguments).output()?;
+        let printed = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(words), "{printed}");
+    }
     Ok(())
 }
 

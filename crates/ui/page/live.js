@@ -179,7 +179,8 @@ class Transfers {
 
   draw() {
     const name = (number) => `transfer ${number}`;
-    const kilo = (value) => (value ? value / 1e3 : null);
+    // A full receive buffer closes the window: 0 is a value.
+    const kilo = (value) => (value == null ? null : value / 1e3);
     plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
     plot(this.window, "Window over time", this.connections, (row) => kilo(row.window_bytes), name);
     plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s ? row.rtt_s * 1e3 : null), name);
@@ -188,11 +189,12 @@ class Transfers {
     if (!rows) return;
     const last = rows.at(-1);
     const second = rows.filter((row) => row.at > last.at - 1);
-    const mean = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
-    const of = last.at < 1 ? "mean" : "its last second:";
+    const recent = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
+    const now = last.at < 1 ? "" : `, ${rate(recent)} in its last second`;
+    const mean = rate((last.bytes * 8) / last.at) + now;
     const phase = last.phase ? `, ${last.phase}` : "";
-    const window = last.window_bytes ? ` with a window of ${bytes(last.window_bytes)}` : "";
-    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; ${of} ${rate(mean)}${window}${phase}.`;
+    const window = last.window_bytes == null ? "unknown" : bytes(last.window_bytes);
+    this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; mean ${mean}, last window ${window}${phase}.`;
   }
 }
 

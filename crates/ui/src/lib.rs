@@ -23,4 +23,7 @@ mod watched;
 pub use auth::Token;
 pub use diagnosis::diagnosis_page;
 pub use server::{PageServer, UiError};
+
+/// Whether this build has the page that diagnoses captures, which needs WebAssembly.
+pub const HAS_DIAGNOSE_PAGE: bool = !assets::SIMULATOR.is_empty();
 pub use watched::WatchedFile;

@@ -170,7 +170,10 @@ fn the_page_follows_a_running_program() -> TestResult {
     std::fs::write(&path, row(0.05, 625_000) + event + &row(0.1, 1_250_000))?;
     browser.until("document.querySelector('.events li')")?;
     let shown = text(&mut browser, "watched")?;
-    assert!(shown.contains("1.25 MB in 100 ms; mean 100 Mbit/s with a window of 1.25 MB, holding"));
+    assert!(
+        shown.contains("1.25 MB in 100 ms; mean 100 Mbit/s, last window 1.25 MB, holding"),
+        "{shown}"
+    );
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");
     browser.screen(390, false)?;
     let gap = "(() => { const [a, b] = document.querySelectorAll('#watched .card');

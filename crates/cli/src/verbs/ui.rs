@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use sweetspot_system::Interruption;
-use sweetspot_ui::{PageServer, WatchedFile};
+use sweetspot_ui::{HAS_DIAGNOSE_PAGE, PageServer, WatchedFile};
 use sweetspot_units::Time;
 
 use super::Ending;
@@ -10,15 +10,31 @@ use sweetspot_program::print::Shown;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
+macro_rules! long_about {
+    ($second_page:literal) => {
+        concat!(
+            "Try out a path on a local page, and watch running programs there\n\n",
+            "On the page, set a path's rate, RTT and buffer, its cross traffic and a window; it simulates a transfer, and draws the \
+             goodput over the window, the queue and the RTT. ",
+            $second_page,
+            "With --watch, the page also draws the files of running programs as they grow.\n\n",
+            "The server listens on the loopback address only, and answers only requests with the token in the page's address. The \
+             page loads nothing from elsewhere."
+        )
+    };
+}
+
+const LONG_ABOUT: &str = if HAS_DIAGNOSE_PAGE {
+    long_about!(
+        "A second page diagnoses captures and the output of `ss -ti` that you drop or paste there. "
+    )
+} else {
+    long_about!("")
+};
+
 /// Try out a path on a local page, and watch running programs there
-///
-/// On the page, set a path's rate, RTT and buffer, its cross traffic and a window; it simulates a transfer, and draws the
-/// goodput over the window, the queue and the RTT. In a build with WebAssembly, a second page diagnoses captures and the output
-/// of `ss -ti` that you drop or paste there. With --watch, the first page also draws the files of running programs as they grow.
-///
-/// The server listens on the loopback address only, and answers only requests with the token in the
-/// page's address. The page loads nothing from elsewhere.
 #[derive(Debug, clap::Args)]
+#[command(long_about = LONG_ABOUT)]
 #[command(after_help = "\
 Examples:
   sweetspot ui
@@ -42,17 +58,29 @@ pub struct UiArguments {
     /// the journal beside sweep --out; it need not exist yet. May be repeated
     #[arg(long, value_name = "FILE")]
     watch: Vec<PathBuf>,
-    /// Port to listen on [default: any free port]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    /// Files without --watch, for an error that names it
+    #[arg(hide = true)]
+    operands: Vec<PathBuf>,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 0, value_parser = port)]
     port: u16,
     /// Print the address and the watched files as one JSON object
     #[arg(long)]
     json: bool,
 }
 
-const WITHOUT_WEBASSEMBLY: &str = "no diagnose page in this build; use `sweetspot diagnose`";
+/// Parses a port to listen on.
+fn port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "expected a port from 0 to 65535; 0 takes a free one")
+}
 
 pub fn run(arguments: UiArguments) -> Ending {
+    if let Some(file) = arguments.operands.first() {
+        let file = file.shown();
+        return Err(
+            UsageError::new(format!("ui takes no operand {file}: write --watch {file}")).into()
+        );
+    }
     for path in &arguments.watch {
         whole_file::check_creatable("--watch", Some(path)).map_err(UsageError::new)?;
     }
@@ -62,9 +90,6 @@ pub fn run(arguments: UiArguments) -> Ending {
     let mut interruption = Interruption::hold()?;
     let names: Vec<String> = arguments.watch.iter().map(|path| path.shown().to_string()).collect();
     let server = PageServer::start(arguments.port, watched)?;
-    if server.simulates() {
-        note!("sweetspot: {WITHOUT_WEBASSEMBLY}");
-    }
     if arguments.json {
         out!("{}", in_json(&server, &names));
     } else {
