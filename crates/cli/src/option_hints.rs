@@ -110,7 +110,7 @@ const HINTS: &[Hint] = &[
     ),
     ("choose another address or port", "choose another port with --port PORT", &[A::Copy]),
     (
-        "ticket has expired",
+        "has expired",
         "--lifetime of `serve` or `serve invite` sets how long one is valid",
         &[A::Send, A::Serve, A::Service],
     ),
@@ -192,6 +192,8 @@ mod tests {
             (in_use(), A::Serve, "--listen"),
             (in_use(), A::Copy, "--port"),
             (E::Expired("192.0.2.1:5".into()), A::Serve, "--lifetime"),
+            (E::TicketExpired("ticket"), A::Serve, "--lifetime"),
+            (E::TicketExpired("code"), A::Serve, "--lifetime"),
             (E::Taken("192.0.2.1:5".into()), A::Serve, "--once"),
         ] {
             let line = of(&error, hint_verb);

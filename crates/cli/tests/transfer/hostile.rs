@@ -36,8 +36,9 @@ fn a_connection_without_tls_is_dropped_and_logged_once() {
 
 #[test]
 fn a_peer_that_hangs_up_during_the_handshake_is_dropped() {
-    let serve = Serve::start(&[]);
+    let mut serve = Serve::start(&[]);
     drop(TcpStream::connect(("127.0.0.1", serve.ticket().port)).unwrap());
+    serve.read_until("closed the connection without sending data");
     still_serves(serve);
 }
 

@@ -208,6 +208,30 @@ fn a_used_ticket_cannot_measure() {
 }
 
 #[test]
+fn a_measurement_is_logged_with_its_address() {
+    let mut serve = Serve::start(&[]);
+    let mut measure = Command::new(SWEETSPOT);
+    measure.args(["measure", &serve.ticket, "--budget", "1kB", "--json"]);
+    assert!(measure.output().unwrap().status.success());
+    serve.read_until(" measured the path");
+}
+
+#[test]
+fn serve_prints_the_address_in_its_ticket_and_warns_of_an_unknown_congestion_control() {
+    let serve = Serve::start(&["--listen", "0.0.0.0:0", "--congestion", "nosuch"]);
+    let ticket = serve.ticket();
+    let ended = serve.interrupt();
+    assert!(ended.stderr.contains("this kernel does not offer it"), "{ended:?}");
+    // Without another address, the ticket names loopback, and a warning says so.
+    let host = ticket.host.to_string();
+    let words = match host.starts_with("127.") {
+        true => "the ticket names loopback".to_owned(),
+        false => format!("the ticket names {host}:{}; --advertise", ticket.port),
+    };
+    assert!(ended.stderr.contains(&words), "{ended:?}");
+}
+
+#[test]
 fn a_measurement_ends_when_its_client_is_removed_from_the_file() {
     let service = Service::start(&(line(1, "alice", "") + &line(2, "bob", "")));
     let mut raw = Raw::dial(&service.serve.ticket(), &dial(1)).unwrap();

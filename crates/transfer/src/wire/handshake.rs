@@ -21,6 +21,7 @@ pub(super) fn handshake(
         reason: "it did not complete the handshake in time".into(),
     };
     let mut io = socket;
+    let mut has_read = false;
     while tls.is_handshaking() || tls.wants_write() {
         let left = deadline.since(clock::now());
         if left == Duration::ZERO {
@@ -40,9 +41,13 @@ pub(super) fn handshake(
         } else {
             socket.set_read_timeout(Some(left.into())).map_err(map)?;
             if tls.read_tls(&mut io).map_err(map)? == 0 {
-                let reason = "it hung up during the handshake".into();
+                let reason = match has_read {
+                    true => "it hung up during the handshake".into(),
+                    false => "it closed the connection without sending data".into(),
+                };
                 return Err(TransferError::Tls { peer: peer.to_string(), reason });
             }
+            has_read = true;
             tls.process_new_packets().map_err(|e| tls_error(peer, &e))?;
         }
     }

@@ -14,7 +14,7 @@ use std::thread;
 use listenfd::ListenFd;
 use sweetspot_control::policy::loopback;
 use sweetspot_linux::signals::{self, ProcessEvent, Signal, Supervisor};
-use sweetspot_linux::{file, process};
+use sweetspot_linux::{file, process, sysctl};
 use sweetspot_protocol::{DEFAULT_PORT, SpokenCode, Ticket, TicketHost, TicketProof};
 use sweetspot_sizing::Sizing;
 use sweetspot_transfer::{
@@ -182,6 +182,13 @@ pub fn run(mut arguments: ServeArguments) -> Ending {
     let hint_verb = if arguments.clients.is_some() { HintVerb::Service } else { HintVerb::Serve };
     let reporter = arguments.output.reporter(hint_verb)?;
     let log = LogOptions { audit: arguments.audit.clone(), metrics: arguments.metrics };
+    if let Some(name) = &arguments.connections.congestion
+        && !sysctl::offers_congestion_control(name).unwrap_or(true)
+    {
+        reporter.remark(&format!(
+            "--congestion {name:?}: this kernel does not offer it; transfers fail unless the sender's kernel does"
+        ));
+    }
     let dir = arguments.dir.clone();
     let options = resolve(arguments, hint_verb)?;
     if let Some(dir) = dir {
@@ -325,6 +332,12 @@ impl Greeting {
                      with --advertise HOST"
                 ),
             });
+        } else if address.ip().is_unspecified() && self.code.is_none() && !self.is_advertised {
+            // A code shows its host.
+            let (host, port) = (&ticket.host, ticket.port);
+            reporter.remark(&format!(
+                "the ticket names {host}:{port}; --advertise HOST names another address"
+            ));
         }
         Ok(())
     }

@@ -78,7 +78,7 @@ fn labelled(began: Option<&Began>, line: String) -> String {
 }
 
 fn suppressed_note(count: u64) -> String {
-    format!("{} rejected", counted(count, "more connection was", "more connections were"))
+    format!("{} not admitted", counted(count, "more connection was", "more connections were"))
 }
 
 impl Drop for ServerReporter {
@@ -142,7 +142,7 @@ impl ServerObserver for ServerReporter {
         let began = (client.map(str::to_owned), peer);
         let line = |line| labelled(Some(&began), line);
         match result {
-            Ok(()) => self.reporter.detail(&line(format!("{peer} measured the path"))),
+            Ok(()) => self.reporter.remark(&line(format!("{peer} measured the path"))),
             Err(error) => self.print(&line(error.to_string())),
         }
     }
