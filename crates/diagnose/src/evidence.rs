@@ -80,6 +80,19 @@ pub enum Arrivals {
     Pausing,
 }
 
+/// The send buffer at the moment of a single reading. The kernel times it only while no data waits behind it, and not for
+/// every writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BufferThen {
+    /// It had space, or more data waited than the connection sent.
+    #[default]
+    NotFull,
+    /// It was too full for a writer to continue.
+    Full,
+    /// The reading lacks it.
+    Missing,
+}
+
 /// The socket buffer of an end on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostBuffer {
@@ -196,6 +209,8 @@ pub struct Evidence {
     /// The evidence comes from the totals of one reading: the time is the time with data in flight, and `goodput` the rate
     /// during it.
     pub is_one_reading: bool,
+    /// The send buffer at that reading.
+    pub(crate) buffer_then: BufferThen,
     /// The reason why the limit is unknown.
     pub unknown_because: Option<&'static str>,
 }
@@ -217,6 +232,14 @@ pub(crate) const ONE_INTERVAL: &str =
 /// The send buffer stopped the program for a part of the time, and nothing waited to be sent in the rest.
 pub(crate) const PROGRAM_OR_BUFFER: &str =
     "the application or the send buffer; one reading does not show which";
+/// The send queue never emptied, and the readings lack the size of the send buffer.
+pub(crate) const BUFFER_MISSING: &str =
+    "the application or the send buffer; ss prints the send buffer only with -m";
+/// One reading of a socket that only received, with more unread data than a reader that keeps up leaves.
+pub(crate) const UNREAD: &str = "one reading does not show whether it keeps up otherwise";
+/// The command that logs everything that a diagnosis uses.
+pub(crate) const LOG_COMMAND: &str =
+    "while sleep 0.1; do date +%s.%N; ss -tinm dst ADDRESS; done > slow.log";
 
 impl Evidence {
     /// Records a hang if the receiving program, the limit for the time `limited`, has read nothing for the time `unread_for`.

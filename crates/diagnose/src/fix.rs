@@ -2,7 +2,9 @@
 
 use sweetspot_units::{Bytes, Duration};
 
-use crate::evidence::{Failure, ONE_INTERVAL, QUEUE_AFTER_LOSS};
+use crate::evidence::{
+    BUFFER_MISSING, Failure, LOG_COMMAND, ONE_INTERVAL, QUEUE_AFTER_LOSS, UNREAD,
+};
 use crate::quantities::ms;
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
@@ -69,7 +71,11 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Start the program that should listen there, or correct the address or the firewall that sent the reset."
         }
         Class::NeverEstablished => {
-            "Look for a firewall on the path, or a host that is down; capture at the other end."
+            "Look for a firewall on the path, a host that is down, or a full accept queue (ss -ltn at the server); capture at the other \
+             end."
+        }
+        Class::Unknown if e.unknown_because.is_some_and(needs_log) => {
+            return format!("Log readings while it runs: {LOG_COMMAND}");
         }
         Class::Unknown => unknown_fix(e),
     };
@@ -93,6 +99,11 @@ fn opportunity_fix(e: &Evidence) -> String {
     )
 }
 
+/// Whether readings of ss would show the limit, which is unknown `because` of this.
+fn needs_log(because: &str) -> bool {
+    [ONE_INTERVAL, BUFFER_MISSING, UNREAD].contains(&because)
+}
+
 /// The next step if the limit is not known.
 fn unknown_fix(e: &Evidence) -> &'static str {
     match () {
@@ -103,9 +114,6 @@ fn unknown_fix(e: &Evidence) -> &'static str {
         }
         _ if e.retransmitted.is_none() => {
             "Run sweetspot diagnose at the sender, or on a capture from there (tcpdump -s 96)."
-        }
-        _ if e.unknown_because == Some(ONE_INTERVAL) => {
-            "Log readings while it runs: while sleep 0.1; do date +%s.%N; ss -tin; done"
         }
         _ if e.is_sampled => {
             "Watch or log it for longer, or diagnose a capture from its sender (tcpdump -s 96)."

@@ -161,6 +161,9 @@ impl Flow {
             _ if self.evidence.is_unacknowledged && self.bytes > 0 => {
                 format!("{rate} sent, none of it acknowledged")
             }
+            None if goodput == Rate::ZERO && lasted == Duration::ZERO && bytes > Bytes::ZERO => {
+                format!("{bytes} in all")
+            }
             Some(whole) => format!(
                 "{rate} from the first data to the last, {} over all {lasted}",
                 in_rate(whole)

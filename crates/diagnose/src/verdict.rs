@@ -1,7 +1,7 @@
 use serde::Serialize;
 use sweetspot_units::Rate;
 
-use crate::evidence::PROGRAM_OR_BUFFER;
+use crate::evidence::{BUFFER_MISSING, PROGRAM_OR_BUFFER};
 use crate::explained::{allowed, explains};
 use crate::fix::fix;
 use crate::gain::gain;
@@ -144,7 +144,7 @@ fn name(limits: &mut Limits, evidence: &mut Evidence) -> Class {
 /// Whether a limit with `share` of the time is reported in place of the unknown limit.
 fn replaces_unknown(share: f64, evidence: &Evidence) -> bool {
     match evidence.unknown_because {
-        Some(UNEXPLAINED) => share >= MIN_SHARE,
+        Some(UNEXPLAINED | BUFFER_MISSING) => share >= MIN_SHARE,
         because => because == Some(PROGRAM_OR_BUFFER),
     }
 }

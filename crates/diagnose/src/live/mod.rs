@@ -438,7 +438,7 @@ impl Sample {
 
     /// Whether poll(2) and epoll(7) report the socket as not writable: less than a third of its buffer is free
     /// (sk_stream_is_writeable). A program that waits for them does not fill it further.
-    fn stops_polling_writer(&self) -> bool {
+    pub(crate) fn stops_polling_writer(&self) -> bool {
         self.queued > self.send_buffer.scaled(2.0 / 3.0)
     }
 

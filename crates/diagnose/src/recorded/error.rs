@@ -1,5 +1,6 @@
-use sweetspot_units::Bytes;
 use thiserror::Error;
+
+use crate::evidence::LOG_COMMAND;
 
 /// Why no recordings can be read from a text.
 #[derive(Debug, Error)]
@@ -10,8 +11,8 @@ pub enum RecordingError {
     Empty,
     /// The text has none of the known formats.
     #[error(
-        "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info; log with: while \
-         sleep 0.1; do date +%s.%N; ss -tin; done"
+        "expected a capture, the output of ss -ti, NDT7's JSON, iperf3's, or an archive of tcp-info; log with: \
+         {LOG_COMMAND}"
     )]
     Alien,
     /// The text begins like JSON but is not valid JSON.
@@ -32,6 +33,11 @@ pub enum RecordingError {
     /// The output of ss without options.
     #[error("it lists connections without their counters; ss prints these with -i: ss -ti")]
     NoCounters,
+    /// Connections in FIN-WAIT-2 or TIME-WAIT, of which the kernel keeps no counters.
+    #[error(
+        "its connections are closing and have no counters any more; run ss while the transfer runs"
+    )]
+    Closing,
     /// The output of ss on a host without connections.
     #[error("ss lists no connection in it; run ss while the transfer runs")]
     NoConnection,
@@ -43,20 +49,12 @@ pub enum RecordingError {
     NotUnderstood(String),
     /// One reading of sockets that only received.
     #[error(
-        "this socket only received; one reading cannot show its limit; log several: while sleep 0.1; do date +%s.%N; ss \
-         -tin; done"
+        "this socket only received; one reading cannot show its limit; log several: {LOG_COMMAND}"
     )]
     OnlyReceived,
-    /// The same, with more unread data than its window takes.
-    #[error(
-        "this socket only received, and {0} lay unread at that moment: probably the receiving application is the limit; to be \
-         sure, log several readings: while sleep 0.1; do date +%s.%N; ss -tin; done"
-    )]
-    Unread(Bytes),
     /// One reading, of a kernel that does not count times.
     #[error(
-        "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: while sleep 0.1; do date \
-         +%s.%N; ss -tin; done"
+        "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: {LOG_COMMAND}"
     )]
     OneReading,
 }

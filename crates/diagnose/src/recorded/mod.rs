@@ -15,7 +15,7 @@ pub use self::ndt7::written;
 
 use sweetspot_units::{Bytes, Duration, Time};
 
-use crate::evidence::{ONE_INTERVAL, PROGRAM_OR_BUFFER};
+use crate::evidence::{BUFFER_MISSING, BufferThen, ONE_INTERVAL, PROGRAM_OR_BUFFER};
 use crate::limits::FREQUENT_SHARE;
 use crate::live::{Live, Period, Sample, Side};
 use crate::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
@@ -54,6 +54,30 @@ impl Recording {
         2 * sum(|sample| sample.segments_in_flight) < sum(|sample| sample.congestion_window)
     }
 
+    /// Whether the send buffer, which the samples lack, may have stopped the program: data waited nearly all the time.
+    fn may_lack_buffer(&self) -> bool {
+        let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else {
+            return false;
+        };
+        let is_missing = self.samples.iter().all(|sample| sample.send_buffer == Bytes::MAX);
+        let busy = last.busy.saturating_sub(first.busy);
+        let rest = last.at.since(first.at).saturating_sub(busy);
+        let empty = self.samples.iter().filter(|sample| sample.queued == Bytes::ZERO).count();
+        is_missing
+            && rest <= last.at.since(first.at).scaled(FREQUENT_SHARE)
+            && empty as f64 <= FREQUENT_SHARE * self.samples.len() as f64
+    }
+
+    /// The send buffer at the only reading. Data that waits behind the flight shows that the buffer holds enough.
+    fn buffer_then(&self) -> BufferThen {
+        match self.samples.last() {
+            Some(sample) if sample.not_sent >= sample.mss => BufferThen::NotFull,
+            Some(sample) if sample.send_buffer == Bytes::MAX => BufferThen::Missing,
+            Some(sample) if sample.stops_polling_writer() => BufferThen::Full,
+            _ => BufferThen::NotFull,
+        }
+    }
+
     /// The flow, and whether the sampled end sends or receives.
     fn judge(&self) -> (Flow, Side) {
         let [local, remote] = self.ends;
@@ -73,6 +97,7 @@ impl Recording {
             evidence.unknown_because = Some(ONE_INTERVAL);
             // The kernel timed the limits over the whole life, but the flight is that at its end.
             evidence.flight = None;
+            evidence.buffer_then = self.buffer_then();
         }
         let sends = direction == Side::Sender;
         // The last rate sample says whether the program had more at that moment, not while the buffer was full.
@@ -81,6 +106,10 @@ impl Recording {
         {
             limits.reassign_to_unknown(Class::Application);
             evidence.unknown_because = Some(PROGRAM_OR_BUFFER);
+        }
+        if limits.time(Class::Application) > Duration::ZERO && sends && self.may_lack_buffer() {
+            limits.reassign_to_unknown(Class::Application);
+            evidence.unknown_because = Some(BUFFER_MISSING);
         }
         if let [_, sample] = &self.samples[..]
             && sends
@@ -158,6 +187,10 @@ pub struct Recorded {
     pub without_times: usize,
     /// Connections with repeated, unanswered SYNs.
     pub unanswered: Vec<Flow>,
+    /// Connections that only received, with much unread data in their only reading.
+    pub unread: Vec<Flow>,
+    /// Several readings had the same time in whole seconds.
+    pub has_coarse_times: bool,
     /// Number of connections in the state SYN-SENT or SYN-RECV that may still open.
     pub opening: usize,
     /// Number of connections without a verdict, because their readings show no limit.
@@ -218,6 +251,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     };
     if recorded.recordings.iter().all(|recording| recording.samples.len() < 2)
         && recorded.unanswered.is_empty()
+        && recorded.unread.is_empty()
     {
         return Err(match recorded.not_understood.first() {
             Some(line) => RecordingError::NotUnderstood(line.clone()),
@@ -240,13 +274,19 @@ pub fn is_text(head: &[u8]) -> bool {
 /// The report on the recordings in `text`, with the `max` flows with the most payload.
 pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError> {
     let recorded = read(text)?;
-    let judged = flows(&recorded.recordings).into_iter().chain(recorded.unanswered);
+    let others = recorded.unanswered.into_iter().chain(recorded.unread);
+    let judged = flows(&recorded.recordings).into_iter().chain(others);
     let mut flows: Vec<_> = judged.map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let mut remarks = remarks(&recorded.not_understood);
     remarks.extend(not_judged(recorded.opening, STILL_OPENING));
     let why = "these readings show no limit; log several with date +%s.%N";
     remarks.extend(not_judged(recorded.not_judged, why));
+    if recorded.has_coarse_times {
+        let spread =
+            "several readings have the same second as their time, and count as evenly spaced in it";
+        remarks.push(format!("{spread}; date +%s.%N gives finer times"));
+    }
     if recorded.is_cut_off {
         remarks.push("the last reading was cut off, and left out".to_owned());
     }

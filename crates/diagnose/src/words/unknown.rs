@@ -1,7 +1,7 @@
 //! Verdicts without a limit, as sentences.
 
 use super::losses::resent;
-use crate::evidence::ONE_INTERVAL;
+use crate::evidence::{BufferThen, ONE_INTERVAL, UNREAD};
 use crate::gain::{outruns_losses, usual_rtt};
 use crate::quantities::{in_bytes, in_rate, ms, times};
 use crate::{Arrivals, Evidence, Reader, percent};
@@ -12,6 +12,12 @@ pub fn unknown(share: f64, e: &Evidence) -> String {
         return format!(
             "The limit is unknown. The {class} accounts for most of the time, but not for the measured rate of {}.",
             in_rate(e.goodput)
+        );
+    }
+    if let Some(unread) = e.unread.filter(|_| e.unknown_because == Some(UNREAD)) {
+        return format!(
+            "The limit is unknown, but probably the receiving application: {} lay unread at that moment; {UNREAD}.",
+            in_bytes(unread)
         );
     }
     if e.is_by_receiver() {
@@ -25,9 +31,19 @@ pub fn unknown(share: f64, e: &Evidence) -> String {
 
 /// The verdict on the totals of one reading, which exclude the limits that the kernel times.
 fn beyond_totals(share: f64, e: &Evidence) -> String {
+    let [or_buffer, excluded] = match e.buffer_then {
+        BufferThen::NotFull => ["", "the peer's window and the send buffer."],
+        BufferThen::Full => [
+            "the send buffer, ",
+            "the peer's window. At that moment the send buffer was full, so it may be the limit.",
+        ],
+        BufferThen::Missing => {
+            ["the send buffer, ", "the peer's window; ss prints the send buffer only with -m."]
+        }
+    };
     let mut words = format!(
-        "For {} % of the time with data in flight, the congestion window, a pacing rate or the path's capacity limited it; one \
-         reading does not show which. The kernel's totals exclude the peer's window and the send buffer.",
+        "For {} % of the time with data in flight, {or_buffer}the congestion window, a pacing rate or the path's capacity limited \
+         it; one reading does not show which. The kernel's totals exclude {excluded}",
         percent(share)
     );
     if e.retransmitted.is_some_and(|n| n > 0) {
@@ -46,6 +62,9 @@ fn beyond_totals(share: f64, e: &Evidence) -> String {
                 ms(min),
                 match e.model_based {
                     true => "bbr at any rate up to the path's capacity",
+                    false if e.buffer_then == BufferThen::Full => {
+                        "a send buffer or a congestion window below the path's capacity"
+                    }
                     false => "a congestion window below the path's capacity",
                 }
             ),

@@ -12,6 +12,8 @@ use crate::path::{HEADERS, IPV6_MORE, TIMESTAMPS};
 /// One reading, with flags for the fields that ss printed.
 pub struct Account {
     pub sample: Sample,
+    /// Number of times before it in the text.
+    pub stamps: u64,
     /// Whether it has the time with data in flight (`busy`, Linux 4.9).
     pub has_busy: bool,
     /// Whether it has the min RTT (`minrtt`, Linux 4.6).
@@ -36,6 +38,12 @@ pub struct Account {
 }
 
 impl Account {
+    /// Whether this end only receives: it has no data of its own on the way.
+    pub fn receives(&self) -> bool {
+        let Sample { received, acked, queued, segments_in_flight, .. } = self.sample;
+        received > acked && queued == Bytes::ZERO && segments_in_flight == 0
+    }
+
     /// The data that wait unread, if a reader that keeps up leaves less: less than the window takes, and less than it reads in a
     /// round trip.
     pub fn unread(&self) -> Option<Bytes> {
@@ -51,6 +59,7 @@ pub fn account(line: &str, timer: Option<&str>, at: Time, queues: [Bytes; 2]) ->
     let timer = timer.or_else(|| words.text("timer"));
     Account {
         sample: words.sample(at, queues),
+        stamps: 0,
         has_busy: words.number("busy").is_some(),
         has_rtt_min: words.number("minrtt").is_some(),
         has_peer_window: words.number("snd_wnd").is_some(),

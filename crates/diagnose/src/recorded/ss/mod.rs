@@ -3,6 +3,7 @@
 
 mod account;
 mod address;
+mod seconds;
 mod stamp;
 mod wrapped;
 
@@ -12,8 +13,9 @@ use std::net::SocketAddr;
 use sweetspot_units::{Bytes, Duration, Time};
 
 use super::{Recorded, Recording, RecordingError};
-use crate::Flow;
+use crate::evidence::UNREAD;
 use crate::live::Sample;
+use crate::{Class, Evidence, Flow, Limits};
 use account::{Account, account};
 use address::end;
 pub use stamp::iso as moment;
@@ -36,8 +38,9 @@ struct Collection {
 }
 
 impl Collection {
-    fn take(&mut self, heading: &Heading, line: &str, at: Time) {
-        let account = account(line, heading.timer.as_deref(), at, heading.queues);
+    fn take(&mut self, heading: &Heading, line: &str, (at, stamps): (Time, u64)) {
+        let mut account = account(line, heading.timer.as_deref(), at, heading.queues);
+        account.stamps = stamps;
         if heading.is_opening {
             self.opening.insert(heading.ends, account);
         } else {
@@ -91,25 +94,31 @@ struct Heading {
     timer: Option<String>,
     /// Whether its state is SYN-SENT or SYN-RECV.
     is_opening: bool,
+    /// Whether its state is FIN-WAIT-2 or TIME-WAIT, for which the kernel may keep no counters.
+    is_closing: bool,
 }
 
 pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let mut collection = Collection::default();
     let mut not_understood = Vec::new();
-    let (mut now, mut heading, mut bare, mut headed) = (None, None, false, false);
+    let (mut now, mut heading, mut bare, mut headed) = (None, None, None, false);
+    let mut stamps = 0;
     for line in wrapped::lines(text) {
         let (stamp, line) = stamp::strip(&line);
         headed |= line.contains("Recv-Q") && line.contains("Send-Q");
         now = stamp.or(now);
+        stamps += u64::from(stamp.is_some());
+        let read_at = (now.unwrap_or(Time::ZERO), stamps);
         if is_account(line) && heading.is_some() {
             let Some(found) = heading.take() else { continue };
-            collection.take(&found, line, now.unwrap_or(Time::ZERO));
+            collection.take(&found, line, read_at);
         } else if let Some(found) = connection(line) {
             if is_account(line) {
                 // `ss -O` prints both on one line.
-                collection.take(&found, line, now.unwrap_or(Time::ZERO));
+                collection.take(&found, line, read_at);
             } else {
-                (heading, bare) = (Some(found), true);
+                bare = Some(bare.unwrap_or(true) && found.is_closing);
+                heading = Some(found);
             }
         } else if looks_like_connection(line) {
             heading = None;
@@ -119,14 +128,15 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let retransmitted = |(ends, account): (&_, &Account)| (*ends, account.sample.retransmitted);
     let (unanswered, opening) = Flow::unanswered(collection.opening.iter().map(retransmitted));
     let is_cut_off = collection.remove_cut_off();
-    let collected = collection.all;
+    let mut collected = collection.all;
     if collected.is_empty() && !unanswered.is_empty() {
         return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
     }
     if collected.is_empty() {
         match (opening > 0, bare, not_understood.is_empty()) {
             (true, ..) => return Err(RecordingError::Opening),
-            (_, true, _) => return Err(RecordingError::NoCounters),
+            (_, Some(true), _) => return Err(RecordingError::Closing),
+            (_, Some(false), _) => return Err(RecordingError::NoCounters),
             (_, _, true) if headed => return Err(RecordingError::NoConnection),
             (_, _, true) => return Err(RecordingError::Alien),
             _ => {}
@@ -136,26 +146,33 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
     let shows_windows =
         [shows(|account| account.has_window), shows(|account| account.has_peer_window)];
     let has_time = now.is_some();
-    let receives = |account: &Account| account.sample.received > account.sample.acked;
-    let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(receives));
-    let unread = collected.iter().filter_map(|c| c.accounts.last()?.unread()).max();
+    let only_received = collected.iter().all(|c| c.accounts.last().is_some_and(Account::receives));
+    let has_coarse_times = seconds::spread(collected.iter_mut().map(|c| &mut c.accounts[..]));
     let without_times = match has_time {
         true => 0,
         false => collected.iter().map(|c| c.accounts.len()).max().unwrap_or(0),
     };
     let all = collected.len();
-    let recordings: Vec<Recording> =
-        collected.into_iter().filter_map(|c| recording(c, has_time, shows_windows)).collect();
-    let not_judged = all - recordings.len();
-    let none = recordings.is_empty() && unanswered.is_empty();
+    let (mut recordings, mut unread) = (Vec::new(), Vec::new());
+    for each in collected {
+        let reader = unread_flow(&each);
+        match recording(each, has_time, shows_windows) {
+            Some(recording) => recordings.push(recording),
+            None => unread.extend(reader),
+        }
+    }
+    let not_judged = all - recordings.len() - unread.len();
+    let none = recordings.is_empty() && unanswered.is_empty() && unread.is_empty();
     if none && only_received && not_understood.is_empty() {
-        return Err(unread.map_or(RecordingError::OnlyReceived, RecordingError::Unread));
+        return Err(RecordingError::OnlyReceived);
     }
     Ok(Recorded {
         recordings,
         not_understood,
         without_times,
         unanswered,
+        unread,
+        has_coarse_times,
         opening,
         not_judged,
         is_cut_off,
@@ -243,6 +260,21 @@ fn keep_ordered(accounts: &mut Vec<Account>, has_time: bool) {
     if accounts.iter().any(has_own_time) {
         accounts.retain(has_own_time);
     }
+}
+
+/// The flow to a socket that only received, if much data lay unread at its last reading.
+fn unread_flow(collected: &Collected) -> Option<Flow> {
+    let last = collected.accounts.last().filter(|account| account.receives())?;
+    let evidence = Evidence {
+        unread: Some(last.unread()?),
+        bytes: last.sample.received,
+        is_sampled: true,
+        unknown_because: Some(UNREAD),
+        ..Evidence::default()
+    };
+    let [local, remote] = collected.ends;
+    let limits = Limits::only(Class::Unknown, Duration::from_nanos(1));
+    Some(Flow::new(remote, local, limits, &evidence))
 }
 
 /// The time before the first reading in which its window was closed, as nothing has been acknowledged since.
@@ -340,6 +372,8 @@ const STATES: [&str; 12] = [
 
 /// The states of connections that are not established yet.
 const OPENING: [&str; 2] = ["SYN-SENT", "SYN-RECV"];
+/// The states in which the kernel may have freed the counters.
+const CLOSING: [&str; 2] = ["FIN-WAIT-2", "TIME-WAIT"];
 
 /// Whether ss printed this about a connection, understood or not.
 fn looks_like_connection(line: &str) -> bool {
@@ -360,6 +394,7 @@ fn connection(line: &str) -> Option<Heading> {
     };
     let timer = words[first + 2..].iter().find_map(|word| word.strip_prefix("timer:"));
     let timer = timer.map(str::to_owned);
-    let is_opening = words[..first].iter().any(|word| OPENING.contains(word));
-    Some(Heading { ends, queues: [queue(2)?, queue(1)?], timer, is_opening })
+    let is_in = |states: [&str; 2]| words[..first].iter().any(|word| states.contains(word));
+    let (is_opening, is_closing) = (is_in(OPENING), is_in(CLOSING));
+    Some(Heading { ends, queues: [queue(2)?, queue(1)?], timer, is_opening, is_closing })
 }
