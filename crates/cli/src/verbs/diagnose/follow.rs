@@ -188,7 +188,7 @@ fn heading() -> String {
 /// The table without its heading.
 fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
     let mut lines: Vec<String> = flows.iter().take(rows).map(line).collect();
-    if lines.is_empty() {
+    if flows.is_empty() {
         lines.push("no TCP packets yet".to_owned());
     }
     if flows.len() > rows {
@@ -204,7 +204,9 @@ fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
 }
 
 fn line(flow: &RecentFlow) -> String {
-    let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.1}", rtt * 1e3));
+    // Within a host, a round trip takes microseconds.
+    let digits = |rtt: f64| if rtt < 1e-4 { 3 } else { 1 };
+    let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.*}", digits(rtt), rtt * 1e3));
     // A rate needs two samples, and a limit some more time.
     let rate = flow.goodput_bps.map_or("-".to_owned(), |rate| format!("{:.2}", rate / 1e6));
     let limit = match percent(flow.share_of_time) {
@@ -242,6 +244,9 @@ mod tests {
         let words =
             |flow: &RecentFlow| line(flow).split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
         assert_eq!(words(&flow), "- - -");
+        assert_eq!(words(&RecentFlow { rtt_s: Some(17e-6), ..flow.clone() }), "- 0.017 -");
+        let none_shown = table(std::slice::from_ref(&flow), 0, 0);
+        assert_eq!(none_shown, "1 more connection (--flows N)");
         // The longest row fills the 80 columns.
         let end = std::net::SocketAddr::from(([192, 168, 100, 100], 65_535));
         let (rate, rtt) = (Some(9.99999e9), Some(9.9999));

@@ -45,7 +45,8 @@ impl Followed {
             if !what.exists() {
                 return Err(format!(
                     "--follow {name}: there is no such device, file or directory; ip link lists \
-                     the devices, and any is all of them"
+                     the devices, and any is all of them. To follow a file, start its tcpdump first, or follow \
+                     its directory"
                 ));
             }
             return Ok(Followed::Files(FollowedFiles { path: what.to_owned(), current: None }));

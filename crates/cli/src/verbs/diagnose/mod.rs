@@ -57,7 +57,7 @@ Examples:
     sweetspot diagnose --file sender.pcap --file receiver.pcap
 
   Earlier reports of a kernel, from an NDT7 result or from ss:
-    while sleep 0.1; do date +%s.%N; ss -tin dst 192.0.2.7; done > slow.log
+    while sleep 0.1; do date +%s.%N; ss -tinm dst 192.0.2.7; done > slow.log
     sweetspot diagnose --tcpinfo slow.log
 
   What passes a tap, or what tcpdump writes, as it goes on:
