@@ -1,6 +1,7 @@
 //! Verdicts on a captured connection, one per direction that carried data.
 
 pub(crate) mod classifier;
+mod closed;
 mod doubts;
 mod opening;
 
@@ -9,6 +10,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use self::classifier::shows_at_once;
 use self::classifier::{Classifier, FULL_PATH_SHARE, StreamSummary};
+pub use self::closed::probes_window;
 use self::doubts::doubt;
 pub use self::doubts::is_brief;
 pub use self::opening::fails_to_open;
@@ -40,6 +42,11 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     }
     let mut limits = Classifier { summary, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
+    let probes = probes_window(connection).filter(|(prober, _)| *prober == side);
+    if let Some((_, closed_for)) = probes {
+        limits = Limits::only(Class::ReceiverApplication, closed_for);
+        (evidence.unknown_because, evidence.reader) = (None, Reader::Late);
+    }
     let closed_for = stream.closed_since().map(|since| connection.last.since(since));
     evidence.note_hang(closed_for, limits.time(Class::ReceiverApplication));
     let held = |hold: Hold| stream.accounts().held(&[hold]);
@@ -247,7 +254,8 @@ pub fn flows(connection: &Connection) -> Vec<Flow> {
         counts.bytes.max(counts.acked)
     };
     if bytes(0) == 0 && bytes(1) == 0 {
-        return never_established(connection).into_iter().collect();
+        let probing = probes_window(connection).map(|(side, _)| flow(connection, side));
+        return never_established(connection).or(probing).into_iter().collect();
     }
     let main = usize::from(bytes(1) > bytes(0));
     let is_reported =

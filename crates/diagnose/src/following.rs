@@ -143,8 +143,11 @@ impl Following {
     }
 }
 
-/// The index of the stream that delivered more.
+/// The index of the stream that delivered more, or that waits at a closed window.
 fn main_side(connection: &Connection) -> usize {
+    if let Some((side, _)) = capture::probes_window(connection) {
+        return side;
+    }
     let acked = |side: usize| connection.streams[side].counts().acked;
     usize::from(acked(1) > acked(0))
 }
@@ -242,6 +245,41 @@ mod tests {
         };
         assert_ne!(limit_after(0).0, Class::NeverEstablished);
         assert_eq!(limit_after(1), (Class::NeverEstablished, 1.0));
+    }
+
+    /// The sender probes a window that was closed before: an empty segment before its next byte (tcp_write_wakeup), 0, 1 and 3 s
+    /// after the first, each answered after 40 ms.
+    #[test]
+    fn a_window_closed_before_the_capture_is_the_receiving_programs() {
+        let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
+        let mut table = Table::default();
+        for (ms, from, seq, ack, window) in [0, 1000, 3000]
+            .into_iter()
+            .flat_map(|ms| [(ms, 1, 999, 1, 65_535), (ms + 40, 0, 1, 1000, 0)])
+        {
+            table.take(&Segment {
+                time: Time::ZERO + Duration::from_millis(ms),
+                source: ends[from],
+                destination: ends[1 - from],
+                seq,
+                ack,
+                flags: Flags { ack: true, ..Flags::default() },
+                window,
+                payload: 0,
+                header: 20,
+                options: Options::default(),
+                id: None,
+                ttl: 64,
+            });
+        }
+        let now = Time::ZERO + Duration::from_millis(3040);
+        let flow = Following::default().sample(&table, now).remove(0);
+        assert_eq!((flow.source, flow.limited_by), (ends[1], Class::ReceiverApplication));
+        assert_eq!((flow.share_of_time, flow.measuring), (1.0, false));
+        let connection = table.drain().unwrap();
+        let flow = capture::flows(&connection).remove(0);
+        assert_eq!((flow.source, flow.verdict.class), (ends[1], Class::ReceiverApplication));
+        assert!(flow.verdict.words.contains("window"), "{flow:?}");
     }
 
     /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.
