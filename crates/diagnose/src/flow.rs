@@ -212,14 +212,16 @@ impl Flow {
         }
     }
 
-    /// The flows of opening connections with repeated, unanswered SYNs, by their ends and retransmissions, and the number of
+    /// The flows of opening connections with repeated, unanswered SYNs, by their ends and retransmissions, and the ends of
     /// the others: after a single SYN, the answer may still come.
-    pub fn unanswered(opening: impl Iterator<Item = ([SocketAddr; 2], u64)>) -> (Vec<Flow>, usize) {
+    pub fn unanswered(
+        opening: impl Iterator<Item = ([SocketAddr; 2], u64)>,
+    ) -> (Vec<Flow>, Vec<[SocketAddr; 2]>) {
         let (silent, others): (Vec<_>, Vec<_>) = opening.partition(|(_, again)| *again > 0);
         let flow = |([from, to], again): ([SocketAddr; 2], u64)| {
             Flow::never_established(from, to, 1 + again)
         };
-        (silent.into_iter().map(flow).collect(), others.len())
+        (silent.into_iter().map(flow).collect(), others.into_iter().map(|(ends, _)| ends).collect())
     }
 
     /// A connection with `syns` unanswered SYNs so far, according to the kernel.

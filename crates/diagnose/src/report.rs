@@ -14,8 +14,15 @@ use crate::{Flow, counted, name_shared_paths};
 /// The remark on a capture without TCP.
 pub const NO_TCP: &str = "it has no TCP packets; capture with the filter \"tcp\"";
 
-/// Why a connection with a single unanswered SYN has no verdict: the answer may still come.
-pub const STILL_OPENING: &str = "still opening; diagnose again in a few seconds";
+/// The remark on connections with a single unanswered SYN, between these ends: the answer may still come.
+pub fn still_opening(opening: &[[SocketAddr; 2]]) -> Option<String> {
+    let [from, to] = opening.first()?;
+    let first = if opening.len() > 1 { ", the first" } else { "" };
+    let why = format!(
+        "still opening{first} from {from} to {to} (1 SYN so far); diagnose again in a few seconds"
+    );
+    not_judged(opening.len(), &why)
+}
 
 /// The remark on `count` connections without a verdict, if there are any.
 pub fn not_judged(count: usize, why: &str) -> Option<String> {

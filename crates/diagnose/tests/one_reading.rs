@@ -52,7 +52,8 @@ fn an_unanswered_syn_is_never_established_pasted_or_logged() {
     let first = opening(40_000, 0).replace(" retrans:1/0 lost:1", "");
     let report = report(&(first + &other), 20).unwrap();
     assert_eq!(report.flows.len(), 1);
-    assert!(report.remarks[0].starts_with("1 connection not judged: still opening"), "{report:?}");
+    let named = "1 connection not judged: still opening from 10.0.0.5:40000 to 203.0.113.5:443 (1 SYN so far)";
+    assert!(report.remarks[0].starts_with(named), "{report:?}");
     let later = other.replace(HEADING, "ESTAB 0 0 10.0.0.5:40000 203.0.113.5:443");
     let log = format!("1700000001.0\n{}1700000002.0\n{later}", opening(40_000, 1));
     assert_ne!(flows(&log)[0].verdict.class, Class::NeverEstablished, "{log}");

@@ -330,7 +330,9 @@ fn follow_reads_a_growing_capture_to_its_end() -> TestResult {
 #[test]
 fn follow_rejects_a_name_that_is_neither_a_device_nor_a_file() -> TestResult {
     let output = sweetspot(&["diagnose", "--follow", "no-such-device"])?;
-    assert!(!output.status.success() && stderr(&output).contains("ip link"), "{}", stderr(&output));
+    let words = stderr(&output);
+    assert!(!output.status.success() && words.contains("ip link"), "{words}");
+    assert!(words.contains("start its tcpdump first"), "{words}");
     Ok(())
 }
 

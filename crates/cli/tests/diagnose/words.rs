@@ -56,6 +56,12 @@ fn an_invalid_target_is_rejected_in_one_line() -> TestResult {
     for target in [&["192.0.2.1:9"][..], &["--follow", "lo"]] {
         refused(&[target, &["--for", "0s"]].concat(), 2, "--for 0 s is too short")?;
     }
+    refused(&["192.0.2.1:9", "--for", "-1s"], 2, "must be a finite number, zero or more")?;
+    refused(
+        &["192.0.2.1:9", "--html", "x", "--for", "1s"],
+        2,
+        "--html and --scenario need a capture",
+    )?;
     refused(&["Cargo.toml", "--for", "30s"], 2, "a recording is read whole")?;
     refused(
         &["Cargo.toml", "--netns", "blue"],

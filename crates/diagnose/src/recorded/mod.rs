@@ -18,7 +18,7 @@ use sweetspot_units::{Bytes, Duration, Time};
 use crate::evidence::{BUFFER_MISSING, BufferThen, ONE_INTERVAL, PROGRAM_OR_BUFFER};
 use crate::limits::FREQUENT_SHARE;
 use crate::live::{Live, Period, Sample, Side};
-use crate::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
+use crate::report::{DiagnosisReport, not_judged, rank, still_opening};
 use crate::{Class, Flow, name_shared_paths};
 
 /// A connection, with the kernel's statistics over time.
@@ -191,8 +191,8 @@ pub struct Recorded {
     pub unread: Vec<Flow>,
     /// Several readings had the same time in whole seconds.
     pub has_coarse_times: bool,
-    /// Number of connections in the state SYN-SENT or SYN-RECV that may still open.
-    pub opening: usize,
+    /// Connections in the state SYN-SENT or SYN-RECV that may still open.
+    pub opening: Vec<[SocketAddr; 2]>,
     /// Number of connections without a verdict, because their readings show no limit.
     pub not_judged: usize,
     /// The text ended within its last reading, which does not count.
@@ -279,7 +279,7 @@ pub fn report(text: &str, max: usize) -> Result<DiagnosisReport, RecordingError>
     let mut flows: Vec<_> = judged.map(|flow| (flow.bytes, flow)).collect();
     rank(&mut flows);
     let mut remarks = remarks(&recorded.not_understood);
-    remarks.extend(not_judged(recorded.opening, STILL_OPENING));
+    remarks.extend(still_opening(&recorded.opening));
     let why = "these readings show no limit; log several with date +%s.%N";
     remarks.extend(not_judged(recorded.not_judged, why));
     if recorded.has_coarse_times {

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
-use sweetspot_diagnose::report::{DiagnosisReport, STILL_OPENING, not_judged, rank};
+use sweetspot_diagnose::report::{DiagnosisReport, rank, still_opening};
 use sweetspot_diagnose::{Flow, counted, name_shared_paths};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
@@ -94,7 +94,7 @@ pub fn watch(
     let opening = opening.iter().map(|c| ([c.local, c.remote], again(c)));
     let (silent, others) = Flow::unanswered(opening);
     flows.extend(silent);
-    remarks.extend(not_judged(others, STILL_OPENING));
+    remarks.extend(still_opening(&others));
     let left_out = flows.len().saturating_sub(max);
     flows.truncate(max);
     let report = DiagnosisReport {

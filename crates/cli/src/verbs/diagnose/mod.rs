@@ -148,7 +148,7 @@ pub struct DiagnoseArguments {
     #[arg(long, value_name = "DEVICE|FILE|DIRECTORY", conflicts_with_all = ["target", "file", "tcpinfo", "html", "scenario"])]
     follow: Option<PathBuf>,
     /// Observation time [default: 10s; unlimited with --follow]
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", allow_hyphen_values = true)]
     watch_for: Option<Duration>,
     /// Network namespace (ip-netns(8)) [default: the process's, or this one]
     #[arg(long, value_name = "NAME")]
@@ -158,10 +158,10 @@ pub struct DiagnoseArguments {
     flows: Option<usize>,
     /// Write a page on a capture, which opens in any browser and needs nothing beside it; it replaces an
     /// existing FILE, as --scenario does only with --force
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["tcpinfo", "netns"])]
     html: Option<PathBuf>,
     /// Write the path of the largest flow that shows it as a scenario for run, advise and `emulate --path`
-    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["tcpinfo", "watch_for", "netns"])]
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["tcpinfo", "netns"])]
     scenario: Option<PathBuf>,
     /// Overwrite an existing file of --scenario
     #[arg(long, requires = "scenario")]

@@ -133,7 +133,7 @@ pub fn read(text: &str) -> Result<Recorded, RecordingError> {
         return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
     }
     if collected.is_empty() {
-        match (opening > 0, bare, not_understood.is_empty()) {
+        match (!opening.is_empty(), bare, not_understood.is_empty()) {
             (true, ..) => return Err(RecordingError::Opening),
             (_, Some(true), _) => return Err(RecordingError::Closing),
             (_, Some(false), _) => return Err(RecordingError::NoCounters),
