@@ -44,6 +44,8 @@ pub struct RoundTrips {
     echo_moved: bool,
     /// Whether the sender and the receiver are on the network of the capture.
     local: Option<[bool; 2]>,
+    /// Whether the sender's kernel is the one of the capture.
+    sender_is_here: bool,
     /// Whether the half to the sender is known only from the time in which it answered requests.
     guessed: bool,
     /// The half to the receiver and back.
@@ -182,6 +184,11 @@ impl RoundTrips {
         self.local = Some([sender, receiver]);
     }
 
+    /// The sender is on the host of the capture.
+    pub fn place_sender_here(&mut self) {
+        self.sender_is_here = true;
+    }
+
     /// Handles a request that was answered after `took`: without a better sample, this is one of the half to the sender.
     /// Returns whether it was used.
     pub fn guess(&mut self, took: Duration) -> bool {
@@ -199,7 +206,7 @@ impl RoundTrips {
 
     /// Whether the sender is on another network and its distance is unknown.
     pub fn is_blind(&self) -> bool {
-        self.up.min.is_none() && matches!(self.local, Some([false, _]))
+        self.up.min.is_none() && !self.sender_is_here && matches!(self.local, Some([false, _]))
     }
 
     /// The min RTT.
@@ -274,6 +281,7 @@ impl RoundTrips {
         let (Some(down), Some(up)) = (self.down.min(), self.up.min()) else {
             // Routers decrement the TTL, so it shows which side is near.
             return match self.local {
+                _ if self.sender_is_here => Vantage::Sender,
                 Some([true, false]) => Vantage::Sender,
                 Some([false, true]) => Vantage::Receiver,
                 Some([true, true] | [false, false]) | None => Vantage::Unknown,
@@ -309,6 +317,17 @@ mod tests {
         trips.down.add(Duration::from_millis(2));
         trips.bound_up(Duration::from_millis(2));
         assert_eq!(trips.latest(), Some(Duration::from_millis(4)));
+    }
+
+    /// The TTLs look alike behind a bridge, and no timestamp shows how far the sender is. Its own kernel knows.
+    #[test]
+    fn a_sender_on_this_host_has_a_whole_round_trip() {
+        let mut trips = RoundTrips::default();
+        trips.down.add(Duration::from_millis(40));
+        assert_eq!(trips.vantage(), Vantage::Unknown);
+        trips.place_sender_here();
+        assert_eq!(trips.vantage(), Vantage::Sender);
+        assert_eq!(trips.latest(), Some(Duration::from_millis(40)));
     }
 
     /// Such RTTs occur in damaged captures.

@@ -150,6 +150,7 @@ impl Stream {
     /// The sender's kernel reports on its data.
     pub(super) fn know_sender(&mut self, report: SenderReport) {
         self.reported = report;
+        self.round_trips.place_sender_here();
     }
 
     /// Advances the time to `now`: acknowledgements that have reached the sender by then take effect.
