@@ -1,4 +1,4 @@
-//! Pasted readings of a sender whose send buffer is small, with and without its size.
+//! Pasted readings of a sender with a small send buffer, with and without its size.
 
 use sweetspot_diagnose::Class;
 use sweetspot_diagnose::recorded::report;

@@ -33,7 +33,7 @@ pub enum RecordingError {
     /// The output of ss without options.
     #[error("it lists connections without their counters; ss prints these with -i: ss -ti")]
     NoCounters,
-    /// Connections in FIN-WAIT-2 or TIME-WAIT, of which the kernel keeps no counters.
+    /// Connections in FIN-WAIT-2 or TIME-WAIT: the kernel keeps no counters for them.
     #[error(
         "its connections are closing and have no counters any more; run ss while the transfer runs"
     )]

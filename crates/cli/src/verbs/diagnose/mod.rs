@@ -77,7 +77,8 @@ Classes in JSON (class, cause, limits), and their names in the text:
   bandwidth             path at capacity; \"link or pacing\" if a link or a
                         pacing sender may space the segments evenly
   application           application: the sending one has nothing to send
-  waiting_for_peer      waiting for the peer: its next request or answer, or a
+  waiting_for_peer      waiting for the peer (only captures show it; elsewhere
+                        application): its next request or answer, or a
                         \"window above TCP\" of its protocol
   idle                  idle: neither side has anything to send
   pacing                pacing: SO_MAX_PACING_RATE

@@ -1,4 +1,4 @@
-//! Spaces readings whose times are whole seconds.
+//! Spaces readings with times in whole seconds.
 
 use sweetspot_units::Duration;
 
@@ -9,7 +9,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Spaces the readings of each connection evenly within their second, if all times are whole seconds. Returns whether it did.
 pub fn spread<'a>(connections: impl Iterator<Item = &'a mut [Account]>) -> bool {
     let connections: Vec<_> = connections.collect();
-    let is_whole = |account: &Account| account.sample.at.as_nanos() % SECOND.as_nanos() == 0;
+    let is_whole =
+        |account: &Account| account.sample.at.as_nanos().is_multiple_of(SECOND.as_nanos());
     if !connections.iter().all(|accounts| accounts.iter().all(is_whole)) {
         return false;
     }
