@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use sweetspot_advise::router::{Mix, Parameters, RouterQuestion};
+use sweetspot_advise::router::{Favour, Mix, Parameters, RouterQuestion};
 use sweetspot_advise::window::WindowQuestion;
 use sweetspot_diagnose::report::read as read_capture;
 use sweetspot_experiment::window::{seeds, try_windows};
@@ -109,11 +109,8 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
         other => return Err(PyValueError::new_err(format!("mix: {other} is not short or bulk"))),
     };
     let packet = value("packet", &link.packet)?;
-    let favour = match &link.favour {
-        Some(favour) => value("favour", favour)?,
-        None => mix.usual_favour(packet),
-    };
-    let question = RouterQuestion {
+    let favour = optional("favour", link.favour.as_ref())?;
+    let mut question = RouterQuestion {
         rate: value("rate", &link.rate)?,
         rtt: value("rtt", &link.rtt)?,
         input_rate: value("input_rate", &link.input_rate)?,
@@ -122,12 +119,15 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
         load: link.load,
         size_mean: optional("size_mean", link.size_mean.as_ref())?,
         mix,
-        favour,
+        favour: favour.unwrap_or(Favour::Throughput),
         available: optional("available", link.available.as_ref())?,
         packet,
         parameters: Parameters::default(),
         measurement: None,
     };
+    if favour.is_none() {
+        question.favour = question.usual_favour();
+    }
     let advice = sweetspot_advise::router::advise(&question).map_err(bad)?;
     Ok((advice.text(false, 80), advice.json().to_string()))
 }
