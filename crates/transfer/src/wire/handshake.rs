@@ -37,10 +37,13 @@ pub(super) fn handshake(
         };
         if tls.wants_write() {
             socket.set_write_timeout(Some(left.into())).map_err(map)?;
-            tls.write_tls(&mut io).map_err(map)?;
+            unless_interrupted(tls.write_tls(&mut io)).map_err(map)?;
         } else {
             socket.set_read_timeout(Some(left.into())).map_err(map)?;
-            if tls.read_tls(&mut io).map_err(map)? == 0 {
+            let Some(length) = unless_interrupted(tls.read_tls(&mut io)).map_err(map)? else {
+                continue;
+            };
+            if length == 0 {
                 let reason = match has_read {
                     true => "it hung up during the handshake".into(),
                     false => "it closed the connection without sending data".into(),
@@ -52,6 +55,15 @@ pub(super) fn handshake(
         }
     }
     Ok(())
+}
+
+/// `None` if the call was interrupted. The kernel does not restart a call with a timeout after SIGSTOP and SIGCONT, even without
+/// a signal handler (signal(7)).
+fn unless_interrupted(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+        done => done.map(Some),
+    }
 }
 
 /// Converts a TLS error of this peer.
@@ -93,4 +105,20 @@ pub(super) fn is_disconnect(e: &io::Error) -> bool {
             | TimedOut
             | UnexpectedEof
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_call_is_repeated_and_other_errors_remain() {
+        let failed = |kind: io::ErrorKind| unless_interrupted(Err(kind.into()));
+        assert_eq!(failed(io::ErrorKind::Interrupted).unwrap(), None);
+        assert_eq!(
+            failed(io::ErrorKind::WouldBlock).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        assert_eq!(unless_interrupted(Ok(0)).unwrap(), Some(0));
+    }
 }
