@@ -59,8 +59,8 @@ impl NotLimited {
             }
             NotLimited::Small => format!("each had moved less than {BULK_BYTES} when last sampled"),
             NotLimited::OtherPeer => "--peer names another peer".to_owned(),
-            NotLimited::ByPolicy if one => "the policy leaves it alone".to_owned(),
-            NotLimited::ByPolicy => "the policy leaves them alone".to_owned(),
+            NotLimited::ByPolicy if one => "no rule of the policy tunes it".to_owned(),
+            NotLimited::ByPolicy => "no rule of the policy tunes them".to_owned(),
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let expected = [
             "1 upload to 10.0.0.2:443 seen, not limited: it built no standing queue",
             "2 connections seen, not limited: each had moved less than 60 kB when last sampled",
-            "2 connections to 10.0.0.2:443 seen, not limited: the policy leaves them alone",
+            "2 connections to 10.0.0.2:443 seen, not limited: no rule of the policy tunes them",
         ];
         assert_eq!(seen.lines(), expected);
         assert_eq!(seen.only(NotLimited::is_bulk).lines(), expected[..1]);

@@ -189,8 +189,8 @@ fn a_daemon_names_the_rule_that_excludes_a_connection_and_unreachable_rules() {
     let hidden =
         "policy.toml: line 4: never reached: the rule at line 1 matches all of its connections";
     let line = format!("[{}] 127.0.0.1:{port}: not limited", download.id());
-    let why = ": the policy leaves it alone (rule 1, line 1: leave)";
-    for words in [hidden, &line, why, "seen, not limited: the policy leaves "] {
+    let why = ": no rule of the policy tunes it (rule 1, line 1: leave)";
+    for words in [hidden, &line, why, "seen, not limited: no rule of the policy tunes "] {
         assert!(message.contains(words), "{words}: {message}");
     }
     server.stop();

@@ -45,8 +45,8 @@ A policy:
   goal = \"less-than-best-effort\"
 
   [[rule]]
-  ports = [443, \"8000-8999\"]
-  peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]
+  ports = [443, \"8000-8999\"]    # local or remote
+  peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]  # remote
   cgroups = [\"system.slice/docker-*.scope\"]
   congestion = \"bbr\"            # via bpf, with --send
   goal = \"throughput\"           # or \"leave\"
@@ -58,8 +58,8 @@ the policy is wrong.
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections, and why
-/// other bulk transfers (60 kB or more within 2 s) were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
+/// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections (a dry run counts them), and why
+/// other bulk transfers (60 kB or more; via bpf, within 2 s) were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
 /// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
 /// of all containers.
 #[derive(Debug, clap::Args)]

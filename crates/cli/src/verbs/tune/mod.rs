@@ -55,7 +55,8 @@ Actions in messages, with their names in --events where those differ:
                               leaves a connection alone (-v)
 A bulk transfer moves at least 60 kB; via bpf, within 2 s.
 \"advertised\" is the window that this kernel announces to the sender; a larger
-limit has no effect yet.
+limit has no effect yet. In the summary, the first rate and RTT are from before
+the first reduction; the second are the medians since.
 
 Members of --events, a line of JSON for each action:
   t_s                seconds since 1970 (UTC)

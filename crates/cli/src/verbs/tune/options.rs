@@ -56,7 +56,7 @@ macro_rules! via_help {
     ($default:literal) => {
         concat!(
             "Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment, without \
-             access to the processes (root, Linux 5.11); auto is bpf if the host supports it and no dry run uses it here, \
+             access to the processes (root, Linux 5.11); auto is bpf if the host supports it and no other dry run already uses it there, \
              else pidfd (tune doctor and -v \
              give the reason) [default: ",
             $default,
