@@ -98,50 +98,76 @@ struct Heading {
     is_closing: bool,
 }
 
-pub fn read(text: &str) -> Result<Recorded, RecordingError> {
-    let mut collection = Collection::default();
-    let mut not_understood = Vec::new();
-    let (mut now, mut heading, mut bare, mut headed) = (None, None, None, false);
-    let mut stamps = 0;
-    for line in wrapped::lines(text) {
-        let (stamp, line) = stamp::strip(&line);
-        headed |= line.contains("Recv-Q") && line.contains("Send-Q");
-        now = stamp.or(now);
-        stamps += u64::from(stamp.is_some());
-        let read_at = (now.unwrap_or(Time::ZERO), stamps);
-        if is_account(line) && heading.is_some() {
-            let Some(found) = heading.take() else { continue };
-            collection.take(&found, line, read_at);
+/// A text, read line by line.
+#[derive(Default)]
+struct Paste {
+    collection: Collection,
+    not_understood: Vec<String>,
+    /// The latest time in the text.
+    now: Option<Time>,
+    /// Number of times so far.
+    stamps: u64,
+    /// The latest heading, while its account may follow.
+    heading: Option<Heading>,
+    /// Whether all connections with a heading on its own line are closing, if there are any.
+    only_closing: Option<bool>,
+    /// Whether ss printed the names of its columns.
+    has_columns: bool,
+}
+
+impl Paste {
+    fn take(&mut self, line: &str) {
+        let (stamp, line) = stamp::strip(line);
+        self.has_columns |= line.contains("Recv-Q") && line.contains("Send-Q");
+        self.now = stamp.or(self.now);
+        self.stamps += u64::from(stamp.is_some());
+        let read_at = (self.now.unwrap_or(Time::ZERO), self.stamps);
+        if is_account(line)
+            && let Some(found) = self.heading.take()
+        {
+            self.collection.take(&found, line, read_at);
         } else if let Some(found) = connection(line) {
             if is_account(line) {
                 // `ss -O` prints both on one line.
-                collection.take(&found, line, read_at);
+                self.collection.take(&found, line, read_at);
             } else {
-                bare = Some(bare.unwrap_or(true) && found.is_closing);
-                heading = Some(found);
+                self.only_closing = Some(self.only_closing.unwrap_or(true) && found.is_closing);
+                self.heading = Some(found);
             }
         } else if looks_like_connection(line) {
-            heading = None;
-            not_understood.push(line.trim().to_owned());
+            self.heading = None;
+            self.not_understood.push(line.trim().to_owned());
         }
     }
+
+    /// Why the text has no reading of an open connection, unless a line was not understood.
+    fn error_without_readings(&self) -> Option<RecordingError> {
+        match self.only_closing {
+            _ if !self.collection.opening.is_empty() => Some(RecordingError::Opening),
+            Some(true) => Some(RecordingError::Closing),
+            Some(false) => Some(RecordingError::NoCounters),
+            None if !self.not_understood.is_empty() => None,
+            None if self.has_columns => Some(RecordingError::NoConnection),
+            None => Some(RecordingError::Alien),
+        }
+    }
+}
+
+pub fn read(text: &str) -> Result<Recorded, RecordingError> {
+    let mut paste = Paste::default();
+    wrapped::lines(text).for_each(|line| paste.take(&line));
     let retransmitted = |(ends, account): (&_, &Account)| (*ends, account.sample.retransmitted);
-    let (unanswered, opening) = Flow::unanswered(collection.opening.iter().map(retransmitted));
-    let is_cut_off = collection.remove_cut_off();
-    let mut collected = collection.all;
-    if collected.is_empty() && !unanswered.is_empty() {
-        return Ok(Recorded { unanswered, opening, not_understood, ..Recorded::default() });
+    let (unanswered, opening) =
+        Flow::unanswered(paste.collection.opening.iter().map(retransmitted));
+    let is_cut_off = paste.collection.remove_cut_off();
+    if paste.collection.all.is_empty()
+        && unanswered.is_empty()
+        && let Some(error) = paste.error_without_readings()
+    {
+        return Err(error);
     }
-    if collected.is_empty() {
-        match (!opening.is_empty(), bare, not_understood.is_empty()) {
-            (true, ..) => return Err(RecordingError::Opening),
-            (_, Some(true), _) => return Err(RecordingError::Closing),
-            (_, Some(false), _) => return Err(RecordingError::NoCounters),
-            (_, _, true) if headed => return Err(RecordingError::NoConnection),
-            (_, _, true) => return Err(RecordingError::Alien),
-            _ => {}
-        }
-    }
+    let Paste { collection: Collection { all: mut collected, .. }, not_understood, now, .. } =
+        paste;
     let shows = |has: fn(&Account) -> bool| collected.iter().any(|c| c.accounts.iter().any(has));
     let shows_windows =
         [shows(|account| account.has_window), shows(|account| account.has_peer_window)];
