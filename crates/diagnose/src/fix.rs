@@ -12,22 +12,7 @@ use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 pub fn fix(class: Class, e: &Evidence) -> String {
     let words = match class {
         Class::Opportunity => return opportunity_fix(e),
-        Class::Congestion if e.doubts_rtt_min => {
-            "Capture or follow it from before it begins: if the RTT is far longer than the handshake's, the losses are a \
-             queue's overflow. Otherwise find where packets are lost."
-        }
-        Class::Congestion if e.timer.is_some_and(|timer| timer.leads) => {
-            "On the sender: repair losses sooner than its timer does, by SACK, RACK and tail loss probes (RFC 2018, RFC 8985; on \
-             Linux by default: net.ipv4.tcp_sack, tcp_recovery, tcp_early_retrans). Then find where packets are lost."
-        }
-        Class::Congestion if overflows(e) => {
-            "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
-             connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
-        }
-        Class::Congestion => {
-            "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
-             or sweetspot send). If losses are random, repair the link."
-        }
+        Class::Congestion => congestion_fix(e),
         Class::Transport if e.doubts_rtt_min => {
             "Capture or follow it from before it begins: its handshake shows the round trip of the path without a queue."
         }
@@ -97,6 +82,28 @@ fn opportunity_fix(e: &Evidence) -> String {
         "The handshake takes a round trip{round_trip}, and so does each doubling in slow start. Fewer, longer connections (keep-alive) \
          avoid repeated ones; a nearer server shortens them."
     )
+}
+
+/// The remedy for losses.
+fn congestion_fix(e: &Evidence) -> &'static str {
+    match () {
+        _ if e.doubts_rtt_min => {
+            "Capture or follow it from before it begins: if the RTT is far longer than the handshake's, the losses are a \
+             queue's overflow. Otherwise find where packets are lost."
+        }
+        _ if e.timer.is_some_and(|timer| timer.leads) => {
+            "On the sender: repair losses sooner than its timer does, by SACK, RACK and tail loss probes (RFC 2018, RFC 8985; on \
+             Linux by default: net.ipv4.tcp_sack, tcp_recovery, tcp_early_retrans). Then find where packets are lost."
+        }
+        _ if overflows(e) => {
+            "Find what fills the bottleneck's queue, because its overflow loses packets: other traffic, or bursts of this \
+             connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
+        }
+        _ => {
+            "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
+             or sweetspot send). If losses are random, repair the link."
+        }
+    }
 }
 
 /// Whether readings of ss would show the limit, which is unknown `because` of this.
