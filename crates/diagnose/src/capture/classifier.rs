@@ -93,7 +93,7 @@ pub(super) struct StreamSummary {
 }
 
 impl StreamSummary {
-    /// The summary of `stream`, of which the capture lacks the handshake if it `begins_midway`.
+    /// Summarizes `stream`. If it `begins_midway`, the capture lacks its handshake.
     pub fn new(
         stream: &Stream,
         evidence: &Evidence,
@@ -130,13 +130,16 @@ impl StreamSummary {
             shares_full_path: false,
         }
     }
+
+    /// Whether the rate of `account` is at least this share of the path's capacity.
+    fn reaches(&self, account: &Account, share: f64) -> bool {
+        self.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
+    }
 }
 
 /// The rules, from the sender's limit and the circumstances to a class.
 pub(super) fn class(account: &Account, summary: &StreamSummary) -> Class {
-    let reaches = |share: f64| {
-        summary.capacity.is_some_and(|capacity| account.rate as f64 >= capacity.as_f64() * share)
-    };
+    let reaches = |share: f64| summary.reaches(account, share);
     let full = account.queue && reaches(FULL_PATH_SHARE);
     // At the capacity a growing window gains nothing more, with or without a queue.
     let has_grown =
