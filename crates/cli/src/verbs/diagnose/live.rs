@@ -75,24 +75,9 @@ pub fn watch(
     if closed > 0 {
         remarks.push(ended(closed, selected_count));
     }
-    let mut owners = Owners::default();
-    owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
-    let mut flows: Vec<(u64, Flow)> =
-        preferred_ends(&watched).map(|each| each.flow(&watched, &owners, host.is_own())).collect();
-    rank(&mut flows);
-    let mut flows: Vec<Flow> = flows.into_iter().map(|(_, flow)| flow).collect();
-    name_shared_paths(&mut flows);
-    let is_meant = |flow: &Flow| {
-        let ends = |each: &WatchedConnection| [each.connection.local, each.connection.remote];
-        let flow = [flow.source, flow.destination];
-        let is = |ends: [SocketAddr; 2]| ends == flow || [ends[1], ends[0]] == flow;
-        watched[..selected_count].iter().any(|each| is(ends(each)))
-    };
-    flows.retain(is_meant);
-    let again = |c: &DiagConnection| c.info.as_ref().map_or(0, |info| info.total_retrans.into());
+    let mut flows = selected_flows(&watched, selected_count, host.is_own());
     let opening = target.opening(&mut host)?;
-    let opening = opening.iter().map(|c| ([c.local, c.remote], again(c)));
-    let (silent, others) = Flow::unanswered(opening);
+    let (silent, others) = Flow::unanswered(opening.iter().map(repeated_syns));
     flows.extend(silent);
     remarks.extend(still_opening(&others));
     let left_out = flows.len().saturating_sub(max);
@@ -105,6 +90,32 @@ pub fn watch(
         remarks,
     };
     Ok((report, interrupted))
+}
+
+/// The flows of the first `selected_count` connections, the one with the most payload first. The others show which paths they
+/// share. `is_own`: they are certainly in this process's network namespace.
+fn selected_flows(watched: &[WatchedConnection], selected_count: usize, is_own: bool) -> Vec<Flow> {
+    let mut owners = Owners::default();
+    owners.learn(watched.iter().map(|each| each.connection.inode), clock::now());
+    let mut flows: Vec<(u64, Flow)> =
+        preferred_ends(watched).map(|each| each.flow(watched, &owners, is_own)).collect();
+    rank(&mut flows);
+    let mut flows: Vec<Flow> = flows.into_iter().map(|(_, flow)| flow).collect();
+    name_shared_paths(&mut flows);
+    let is_meant = |flow: &Flow| {
+        let ends = |each: &WatchedConnection| [each.connection.local, each.connection.remote];
+        let flow = [flow.source, flow.destination];
+        let is = |ends: [SocketAddr; 2]| ends == flow || [ends[1], ends[0]] == flow;
+        watched[..selected_count].iter().any(|each| is(ends(each)))
+    };
+    flows.retain(is_meant);
+    flows
+}
+
+/// The ends of an opening connection, and the number of times that it repeated its SYN.
+fn repeated_syns(connection: &DiagConnection) -> ([SocketAddr; 2], u64) {
+    let again = connection.info.as_ref().map_or(0, |info| info.total_retrans.into());
+    ([connection.local, connection.remote], again)
 }
 
 /// When sample `n` is due: once in each interval, at places in it that are spread evenly (multiples of the golden ratio). At equal
