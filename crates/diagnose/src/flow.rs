@@ -314,7 +314,7 @@ impl Flow {
 }
 
 /// Properties of a flow on which the short name of its limit depends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traits {
     /// A window above TCP makes it wait for its peer.
     is_granted: bool,

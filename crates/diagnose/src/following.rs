@@ -110,7 +110,7 @@ impl Following {
         let fresh = before.map_or(limits, |before| limits.since(&before.limits));
         let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
         let known = evidence.as_ref().map(Traits::of).or(before.map(|before| before.traits));
-        let traits = known.unwrap_or_else(|| Traits::of(&Evidence::default()));
+        let traits = known.unwrap_or_default();
         let limited_by = match evidence {
             _ if capture::fails_to_open(connection) => Class::NeverEstablished,
             // A limit that does not account for the rate is not reported here either.
@@ -182,27 +182,32 @@ mod tests {
         Following::default().sample(&table_after(n), now).remove(0)
     }
 
+    fn ends() -> [SocketAddr; 2] {
+        [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)))
+    }
+
+    /// An acknowledgement after `ms` by the end with the index `from`.
+    fn segment(ms: u64, from: usize, seq: u64, ack: u64) -> Segment {
+        Segment {
+            time: Time::ZERO + Duration::from_millis(ms),
+            source: ends()[from],
+            destination: ends()[1 - from],
+            seq: seq as u32,
+            ack: ack as u32,
+            flags: Flags { ack: true, ..Flags::default() },
+            window: 65_535,
+            payload: 0,
+            header: 20,
+            options: Options::default(),
+            id: None,
+            ttl: 64,
+        }
+    }
+
     fn table_after(n: u64) -> Table {
-        let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         let mut table = Table::default();
         let mut take = |ms: u64, from: usize, seq: u64, ack: u64, payload: u32| {
-            let time = Time::ZERO + Duration::from_millis(ms);
-            let flags = Flags { ack: true, ..Flags::default() };
-            let (seq, ack) = (seq as u32, ack as u32);
-            table.take(&Segment {
-                time,
-                source: ends[from],
-                destination: ends[1 - from],
-                seq,
-                ack,
-                flags,
-                window: 65_535,
-                payload,
-                header: 20,
-                options: Options::default(),
-                id: None,
-                ttl: 64,
-            });
+            table.take(&Segment { payload, ..segment(ms, from, seq, ack) });
         };
         for round in 0..n {
             let first = 1 + round * 10_000;
@@ -219,28 +224,15 @@ mod tests {
         assert!(!after(HISTORY as u64).measuring);
     }
 
-    /// A SYN waits for its answer; a repeated one had none.
+    /// The answer to a first SYN may still come; a repeated SYN had no answer.
     #[test]
     fn a_connection_whose_syn_is_repeated_never_opened() {
-        let [source, destination] = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         let mut table = Table::default();
-        let mut limit_after = |seconds| {
-            let time = Time::ZERO + Duration::from_secs(seconds);
-            table.take(&Segment {
-                time,
-                source,
-                destination,
-                seq: 1,
-                ack: 0,
-                flags: Flags { syn: true, ..Flags::default() },
-                window: 65_535,
-                payload: 0,
-                header: 24,
-                options: Options::default(),
-                id: None,
-                ttl: 64,
-            });
-            let flow = Following::default().sample(&table, time).remove(0);
+        let mut limit_after = |seconds: u64| {
+            let flags = Flags { syn: true, ..Flags::default() };
+            let syn = Segment { flags, header: 24, ..segment(1000 * seconds, 0, 1, 0) };
+            table.take(&syn);
+            let flow = Following::default().sample(&table, syn.time).remove(0);
             (flow.limited_by, flow.share_of_time)
         };
         assert_ne!(limit_after(0).0, Class::NeverEstablished);
@@ -251,34 +243,18 @@ mod tests {
     /// after the first, each answered after 40 ms.
     #[test]
     fn a_window_closed_before_the_capture_is_the_receiving_programs() {
-        let ends = [1, 2].map(|n| SocketAddr::from(([192, 0, 2, n], 5000)));
         let mut table = Table::default();
-        for (ms, from, seq, ack, window) in [0, 1000, 3000]
-            .into_iter()
-            .flat_map(|ms| [(ms, 1, 999, 1, 65_535), (ms + 40, 0, 1, 1000, 0)])
-        {
-            table.take(&Segment {
-                time: Time::ZERO + Duration::from_millis(ms),
-                source: ends[from],
-                destination: ends[1 - from],
-                seq,
-                ack,
-                flags: Flags { ack: true, ..Flags::default() },
-                window,
-                payload: 0,
-                header: 20,
-                options: Options::default(),
-                id: None,
-                ttl: 64,
-            });
+        for ms in [0, 1000, 3000] {
+            table.take(&segment(ms, 1, 999, 1));
+            table.take(&Segment { window: 0, ..segment(ms + 40, 0, 1, 1000) });
         }
         let now = Time::ZERO + Duration::from_millis(3040);
         let flow = Following::default().sample(&table, now).remove(0);
-        assert_eq!((flow.source, flow.limited_by), (ends[1], Class::ReceiverApplication));
+        assert_eq!((flow.source, flow.limited_by), (ends()[1], Class::ReceiverApplication));
         assert_eq!((flow.share_of_time, flow.measuring), (1.0, false));
         let connection = table.drain().unwrap();
         let flow = capture::flows(&connection).remove(0);
-        assert_eq!((flow.source, flow.verdict.class), (ends[1], Class::ReceiverApplication));
+        assert_eq!((flow.source, flow.verdict.class), (ends()[1], Class::ReceiverApplication));
         assert!(flow.verdict.words.contains("window"), "{flow:?}");
     }
 
