@@ -4,7 +4,8 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::linux::INITIAL_SEGMENTS;
 use crate::{
-    Controller, ControllerConfig, EventKind, Input, Needs, Output, Reason, SizingEvent, SizingPhase,
+    CONTROL_INTERVAL, Controller, ControllerConfig, EventKind, Input, Needs, Output, Reason,
+    SizingEvent, SizingPhase,
 };
 
 /// The target queueing delay (draft-irtf-iccrg-ledbat-plus-plus section 4.1, the default in RFC 9840).
@@ -29,12 +30,6 @@ const SLOWDOWN_ROUNDS: u32 = 2;
 /// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
 const SLOWDOWN_INTERVAL_FACTOR: u64 = 9;
 
-/// If the queue persists while this transfer's rate has fallen to this share, the queue belongs to cross traffic: alone, the
-/// transfer would keep its rate until the queue is gone.
-const YIELDED_SHARE: f64 = 0.5;
-
-const SHORTEST_ROUND: Duration = Duration::from_millis(10);
-
 /// rLEDBAT (RFC 9840): a less-than-best-effort receiver. On an idle path it grows like other transfers. It shrinks as soon as
 /// the queueing delay of all traffic exceeds the target, and slows down periodically to measure the path without its own queue.
 #[derive(Debug)]
@@ -55,19 +50,21 @@ pub struct Rledbat {
     round_began: Time,
     /// Payload read in this round.
     arrived: Bytes,
+    /// The highest rate of a round with a queue above the target: alone, the path's capacity.
+    capacity: Rate,
     pressure: Pressure,
     outputs: VecDeque<Output>,
 }
 
-/// The queue above the target, as reported by events. Each rate is the transfer's own when the queue last reached the target.
+/// The queue above the target, as reported by events.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pressure {
     /// None so far, or a queue of cross traffic has ended.
-    None(Option<Rate>),
-    /// A queue that may be this transfer's own; without a rate while it is shorter.
-    Queue(Option<Rate>),
+    None,
+    /// A queue that may be this transfer's own.
+    Queue,
     /// A queue of cross traffic, to which it yields.
-    Cross(Rate),
+    Cross,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,7 +94,8 @@ impl Rledbat {
             round_ends: None,
             round_began: Time::ZERO,
             arrived: Bytes::ZERO,
-            pressure: Pressure::None(None),
+            capacity: Rate::ZERO,
+            pressure: Pressure::None,
             outputs: VecDeque::new(),
         }
     }
@@ -119,7 +117,8 @@ impl Rledbat {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
-        (self.full, self.arrived, self.pressure) = (None, Bytes::ZERO, Pressure::None(None));
+        (self.full, self.arrived) = (None, Bytes::ZERO);
+        (self.capacity, self.pressure) = (Rate::ZERO, Pressure::None);
         self.outputs.push_back(Output::Window(None));
     }
 
@@ -137,38 +136,33 @@ impl Rledbat {
         }
     }
 
-    /// Whether a queue above the target is not its own, at this rate. It received `at` when the queue reached the target.
-    fn has_yielded(&self, rate: Rate, at: Rate, target: Duration) -> bool {
-        // The smallest window keeps no such queue, except on a slow link.
-        let is_smallest = self.window <= self.min() && self.window / at <= target;
-        is_smallest || rate <= at.scaled(YIELDED_SHARE)
-    }
-
-    /// Reports a queue that reaches the target, its origin once that is known, and its end. A slowdown drains only this
+    /// Reports a queue that exceeds the target, its origin once that is known, and its end. A slowdown drains only this
     /// transfer's own queue, so it ends nothing.
-    fn report(&mut self, now: Time, delay: Duration, rate: Rate, target: Duration) {
+    fn report(&mut self, now: Time, delay: Duration, rate: Option<Rate>, target: Duration) {
         if !matches!(self.state, RledbatState::Steady { .. }) {
             return;
         }
+        let is_long = delay > target;
+        let is_foreign = rate.filter(|_| is_long).is_some_and(|rate| {
+            self.capacity = self.capacity.max(rate);
+            // In a FIFO queue, a flow's share of the queue is its share of the rate. The rest is cross traffic's.
+            let own = delay.as_secs_f64() * rate.as_f64() / self.capacity.as_f64();
+            delay.as_secs_f64() - own > target.as_secs_f64()
+        });
         let is_short = delay < target.scaled(SLOW_START_TARGET_SHARE);
-        let is_foreign = |at: Rate| delay > target && self.has_yielded(rate, at, target);
-        let (pressure, event) = match self.pressure {
-            Pressure::None(Some(at)) | Pressure::Queue(Some(at)) if is_foreign(at) => {
-                (Pressure::Cross(at), Some((SizingPhase::Holding, Reason::CrossTrafficQueue)))
+        let (pressure, phase, reason) = match self.pressure {
+            Pressure::None | Pressure::Queue if is_foreign => {
+                (Pressure::Cross, SizingPhase::Holding, Reason::CrossTrafficQueue)
             }
-            Pressure::None(_) if delay > target => {
-                let event = (SizingPhase::Holding, Reason::RateInelastic);
-                (Pressure::Queue(Some(rate)), Some(event))
+            Pressure::None if is_long => {
+                (Pressure::Queue, SizingPhase::Holding, Reason::RateInelastic)
             }
-            Pressure::Queue(_) if is_short => (Pressure::Queue(None), None),
-            Pressure::Queue(None) if delay > target => (Pressure::Queue(Some(rate)), None),
-            Pressure::Cross(at) if is_short => {
-                (Pressure::None(Some(at)), Some((SizingPhase::Ramping, Reason::QueueGone)))
+            Pressure::Cross if is_short => {
+                (Pressure::None, SizingPhase::Ramping, Reason::QueueGone)
             }
-            same => (same, None),
+            _ => return,
         };
         self.pressure = pressure;
-        let Some((phase, reason)) = event else { return };
         let kind = EventKind::Entered { phase, reason };
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
@@ -177,7 +171,8 @@ impl Rledbat {
     fn round(&mut self, now: Time, delay: Duration, base: Duration, rate: Rate) {
         let lost = std::mem::take(&mut self.lost);
         let target = self.target();
-        self.report(now, delay, rate, target);
+        // While a segment is missing, data arrive but are not read.
+        self.report(now, delay, (!lost).then_some(rate), target);
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_TARGET_SHARE) || self.window >= limit {
@@ -221,7 +216,7 @@ impl Rledbat {
 
     fn advance(&mut self, now: Time) {
         let Some(base) = self.base else { return };
-        let length = self.lowest.unwrap_or(base).max(SHORTEST_ROUND);
+        let length = self.lowest.unwrap_or(base).max(CONTROL_INTERVAL);
         let Some(ends) = self.round_ends else {
             (self.round_began, self.round_ends) = (now, Some(now + length));
             return;
@@ -315,5 +310,36 @@ mod tests {
         assert!(after_a_loss(Rledbat::new, 70) >= 640);
         // 10 of 40 ms are less than half: the queue may be the transfer's own.
         assert!(after_a_loss(Rledbat::background, 50) >= 640);
+    }
+
+    #[test]
+    fn a_queue_that_dips_does_not_hide_that_it_is_cross_traffics() {
+        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
+        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
+        let mut controller = Rledbat::new(&config);
+        let mut now = Time::ZERO;
+        // The RTT of each round in milliseconds, and the rate in bytes per millisecond: alone until the queue exceeds 60 ms,
+        // then beside cross traffic that has three quarters of the rate. The queue dips below the target twice.
+        let alone = [(40, 1000); 4].into_iter().chain([(110, 10_000); 30]);
+        let beside = [[(160, 2500); 2], [(70, 2500); 2]].concat().repeat(3);
+        let mut reasons = Vec::new();
+        for (rtt, rate) in alone.chain(beside) {
+            // A time within the round.
+            let early = now + Duration::from_millis(1);
+            let data = Input::Data { bytes: Bytes::new(rate * rtt), unread: Bytes::ZERO };
+            controller.handle(early, &data);
+            now += Duration::from_millis(rtt);
+            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
+            while let Some(output) = controller.poll_output() {
+                if let Output::Event(SizingEvent {
+                    kind: EventKind::Entered { reason, .. }, ..
+                }) = output
+                {
+                    reasons.push((rtt, reason));
+                }
+            }
+        }
+        let expected = [(110, Reason::RateInelastic), (160, Reason::CrossTrafficQueue)];
+        assert!(reasons.starts_with(&expected), "{reasons:?}");
     }
 }
