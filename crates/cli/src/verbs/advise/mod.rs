@@ -20,6 +20,7 @@ use sweetspot_units::{Bytes, UnitError};
 use super::Ending;
 use crate::option_hints::{self, HintVerb};
 use sweetspot_program::print::{self, Shown};
+use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
 
 #[derive(Debug, clap::Args)]
@@ -53,9 +54,6 @@ enum About {
     /// buffer moves in proportion to the logarithm of the size. --explain prints each formula with your numbers.
     Router(router::AdviseRouterArguments),
 }
-
-/// The name of a file for standard input.
-const STANDARD_INPUT: &str = "-";
 
 /// Whether advice is tried in the simulator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -146,11 +144,8 @@ fn kernel(named: Option<Kernel>) -> Result<Kernel, Box<dyn std::error::Error>> {
 
 /// Reads `path`, or standard input if it is `-`.
 fn read(path: &Path) -> Result<String, Box<dyn std::error::Error>> {
-    let text = match path == STANDARD_INPUT {
-        true => std::io::read_to_string(std::io::stdin()),
-        false => std::fs::read_to_string(path),
-    };
-    text.map_err(|error| {
+    let bytes = text_file::read_any_size(path);
+    bytes.and_then(|bytes| std::io::read_to_string(bytes.as_slice())).map_err(|error| {
         let why = print::system(&error);
         UsageError::new(format!("{}: {why}; name a file that can be read", path.shown())).into()
     })

@@ -12,11 +12,12 @@ use sweetspot_theory::TheoryError;
 use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_units::{Bytes, Duration, Percent, Probability, Rate, UnitError, Volume};
 
-use super::{Detail, OutputOptions, STANDARD_INPUT, Verify};
+use super::{Detail, OutputOptions, Verify};
 use crate::verbs::Ending;
 use sweetspot_program::print::Shown;
 use sweetspot_program::progress::{self, CountingEngine};
 use sweetspot_program::scenario_file::Parallel;
+use sweetspot_program::text_file::is_standard_input;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::values;
 
@@ -189,14 +190,14 @@ fn mix(a: &AdviseRouterArguments) -> Result<Mix, Box<dyn std::error::Error>> {
     Ok(match a.mix.as_str() {
         "short" => Mix::Short,
         "bulk" => Mix::Bulk,
-        file if file == STANDARD_INPUT || Path::new(file).exists() => {
+        file if is_standard_input(Path::new(file)) || Path::new(file).exists() => {
             if let Some(size) = a.size_mean {
                 let why = format!(
                     "--size-mean {size} with --mix {file}: the file has the sizes; leave one of the two out"
                 );
                 return Err(UsageError::new(why).into());
             }
-            let sizes = super::read(&PathBuf::from(file))?;
+            let sizes = super::read(Path::new(file))?;
             Mix::from_sizes(&sizes).map_err(|error| format!("--mix {file}: {error}"))?
         }
         other => {
