@@ -5,9 +5,9 @@ use sweetspot_theory::Packets;
 use super::advice::{Basis, BufferChoice, RouterAdvice, Rule};
 use super::formulas::square_root;
 use super::model::simulated_transfers;
-use super::plan::{advise, by_formula, for_flows, in_favour_of_bulk, smallest};
+use super::plan::{advise, by_formula, for_flows, in_favour_of, smallest};
 use super::simulated::Simulated;
-use super::{Favour, RouterQuestion, buffers};
+use super::{Favour, buffers};
 
 impl RouterAdvice {
     /// The buffer for bulk transfers on an overloaded link: between the formula's and the rule's, C T. `None` unless `chosen` is
@@ -83,13 +83,10 @@ impl RouterAdvice {
 
     /// Whether the aim of a low latency would get a smaller buffer, by formula or by the same simulation.
     pub(super) fn is_smaller_for_latency(&self) -> bool {
-        let (favour, size_mean) = (Favour::Latency, Some(self.size_mean));
-        let question = RouterQuestion { favour, size_mean, ..self.question.clone() };
+        let question = in_favour_of(Favour::Latency, &self.question, self.size_mean);
         let Ok(mut latency) = advise(&question) else { return false };
         if let Some(simulated) = self.decided() {
-            let advised = simulated.nearest(latency.recommended.buffer);
-            let advised = advised.unwrap_or(simulated.advised);
-            latency = latency.decided_by(Simulated { advised, ..simulated.clone() });
+            latency.move_buffer(&simulated.with_formula(latency.recommended.buffer));
         }
         latency.recommended.buffer < self.recommended.buffer
     }
@@ -99,10 +96,9 @@ impl RouterAdvice {
         if self.question.favour == Favour::Throughput {
             return self.move_for_favour(simulated);
         }
-        let question = in_favour_of_bulk(&self.question, self.size_mean);
+        let question = in_favour_of(Favour::Throughput, &self.question, self.size_mean);
         let Ok(mut bulk) = advise(&question) else { return };
-        let advised = simulated.nearest(bulk.recommended.buffer).unwrap_or(simulated.advised);
-        bulk.move_for_favour(&Simulated { advised, ..simulated.clone() });
+        bulk.move_for_favour(&simulated.with_formula(bulk.recommended.buffer));
         self.most = bulk.recommended.buffer;
         self.move_for_favour(simulated);
         if self.recommended.buffer > self.most {

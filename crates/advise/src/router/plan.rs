@@ -196,7 +196,7 @@ fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> 
     if q.favour == Favour::Throughput {
         return Ok(own);
     }
-    let for_bulk = in_favour_of_bulk(q, model.mean.size());
+    let for_bulk = in_favour_of(Favour::Throughput, q, model.mean.size());
     let bulk = choose_alone(&for_bulk, &LinkModel::new(&for_bulk)?)?;
     let most = bulk.buffer;
     Ok(match own.buffer > most {
@@ -205,9 +205,9 @@ fn choose(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> 
     })
 }
 
-/// The same question for bulk transfers, with the same mean size.
-pub(super) fn in_favour_of_bulk(q: &RouterQuestion, mean: Bytes) -> RouterQuestion {
-    RouterQuestion { favour: Favour::Throughput, size_mean: Some(mean), ..q.clone() }
+/// The same question for another objective, with the same mean size.
+pub(super) fn in_favour_of(favour: Favour, q: &RouterQuestion, mean: Bytes) -> RouterQuestion {
+    RouterQuestion { favour, size_mean: Some(mean), ..q.clone() }
 }
 
 fn choose_alone(q: &RouterQuestion, model: &LinkModel) -> Result<Chosen, AdviceError> {

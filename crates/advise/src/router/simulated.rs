@@ -315,6 +315,11 @@ impl Simulated {
         (0..self.buffers.len()).min_by(|a, b| distance(a).total_cmp(&distance(b)))
     }
 
+    /// These results, with the buffer tried that is nearest to `buffer` as the formula's.
+    pub(super) fn with_formula(&self, buffer: Packets) -> Simulated {
+        Simulated { advised: self.nearest(buffer).unwrap_or(self.advised), ..self.clone() }
+    }
+
     /// The table of the simulation's results.
     pub(super) fn text(&self, recommended: Packets, packet_time: f64, width: usize) -> String {
         let scaled = if self.scale < 1.0 {
