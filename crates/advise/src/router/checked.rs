@@ -60,24 +60,18 @@ impl RouterAdvice {
     /// Sizes the rules for n flows by the number that was simulated: with spare capacity, it is less than the number that would
     /// fill the link.
     fn count_flows(&mut self) {
-        let (q, n) = (&self.question, self.recommended.flows);
-        let Ok(buffers) = for_flows(q, n) else { return };
-        for (rule, bytes) in buffers {
-            let buffer = Packets::of(bytes, q.packet).ok();
-            let choice = buffer.and_then(|buffer| by_formula(q, buffer).ok());
-            let place = self.rules.iter_mut().find(|choice| choice.rule == rule);
-            if let Some((place, choice)) = place.zip(choice) {
-                *place = BufferChoice { rule, ..choice };
+        let n = self.recommended.flows;
+        let Ok(choices) = for_flows(&self.question, n) else { return };
+        for choice in choices {
+            if let Some(old) = self.rules.iter_mut().find(|old| old.rule == choice.rule) {
+                *old = choice;
             }
         }
         self.flows = n;
-        let bdp = self.of_rule(Rule::BandwidthDelay).map(|rule| rule.buffer);
-        let root = bdp.map(|bdp| square_root(n, bdp));
-        if let Some(root) = root {
-            self.formulas
-                .iter_mut()
-                .filter(|old| old.what == root.what)
-                .for_each(|old| *old = root.clone());
+        let Some(bdp) = self.of_rule(Rule::BandwidthDelay) else { return };
+        let root = square_root(n, bdp.buffer);
+        if let Some(old) = self.formulas.iter_mut().find(|old| old.what == root.what) {
+            *old = root;
         }
     }
 

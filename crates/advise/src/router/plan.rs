@@ -297,14 +297,9 @@ fn best(q: &RouterQuestion, model: &LinkModel) -> Result<Found, AdviceError> {
     })
 }
 
-/// The buffers of the rules that depend on the number of flows, `n`.
-pub(super) fn for_flows(q: &RouterQuestion, n: u64) -> Result<[(Rule, Bytes); 3], AdviceError> {
-    let updated = |response| rules::updated(q.rate, q.rtt, n, response);
-    Ok([
-        (Rule::SquareRoot, rules::square_root(q.rate, q.rtt, n)?),
-        (Rule::Cubic, updated(CongestionResponse::Cubic)?),
-        (Rule::Bbr, updated(CongestionResponse::Bbr)?),
-    ])
+/// The rules that depend on the number of flows, for `n` flows.
+pub(super) fn for_flows(q: &RouterQuestion, n: u64) -> Result<[BufferChoice; 3], AdviceError> {
+    BufferEvaluation::new(&LinkModel::new(q)?, q)?.for_flows(q, n)
 }
 
 fn other_rules(
@@ -323,9 +318,7 @@ fn other_rules(
     let bdp = rules::bandwidth_delay(q.rate, q.rtt)?;
     all.push(judge.option(Rule::TwiceBandwidthDelay, bdp * 2)?);
     all.push(judge.option(Rule::BandwidthDelay, bdp)?);
-    for (rule, buffer) in for_flows(q, model.flows())? {
-        all.push(judge.option(rule, buffer)?);
-    }
+    all.extend(judge.for_flows(q, model.flows())?);
     all.push(judge.packets(Rule::Tiny, Packets::new(rules::TINY as f64)?)?);
     if q.rate > q.input_rate {
         // For inputs slower than the output (section VI-A, Table II).
@@ -369,6 +362,15 @@ impl<'a> BufferEvaluation<'a> {
             persistent: self.packets(Rule::SquareRoot, persistent)?,
             transfers: self.packets(Rule::Transfers, transfers)?,
         })
+    }
+
+    fn for_flows(&self, q: &RouterQuestion, n: u64) -> Result<[BufferChoice; 3], AdviceError> {
+        let updated = |response| rules::updated(q.rate, q.rtt, n, response);
+        Ok([
+            self.option(Rule::SquareRoot, rules::square_root(q.rate, q.rtt, n)?)?,
+            self.option(Rule::Cubic, updated(CongestionResponse::Cubic)?)?,
+            self.option(Rule::Bbr, updated(CongestionResponse::Bbr)?)?,
+        ])
     }
 
     fn option(&self, rule: Rule, bytes: Bytes) -> Result<BufferChoice, AdviceError> {
