@@ -180,7 +180,8 @@ impl RouterAdvice {
     fn queue_of_link(&self) -> String {
         let r = &self.recommended;
         let full = r.full_delay();
-        match r.mean_delay.map(|delay| self.known(delay)) {
+        let known = |delay: Duration| Duration::from_secs_f64(self.digits(delay.as_secs_f64()));
+        match r.mean_delay.map(known) {
             Some(delay) if delay <= r.worst_delay.scaled(RARE_LOSS) => {
                 format!("almost none on average, {full} when full")
             }
@@ -224,10 +225,9 @@ impl RouterAdvice {
         }
     }
 
-    /// A delay with the digits that are significant for its source.
-    fn known(&self, delay: Duration) -> Duration {
-        let digits = if self.source().is_some() { two_digits } else { three_digits };
-        Duration::from_secs_f64(digits(delay.as_secs_f64()))
+    /// A number with the digits that are significant for its source.
+    pub(super) fn digits(&self, number: f64) -> f64 {
+        if self.source().is_some() { two_digits(number) } else { three_digits(number) }
     }
 
     fn use_of_link(&self) -> String {

@@ -2,7 +2,7 @@
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
 use super::{BufferChoice, Favour, RouterAdvice, Rule};
-use crate::text::{percent, three_digits, two_digits, wrap};
+use crate::text::{percent, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
 
@@ -161,14 +161,10 @@ impl RouterAdvice {
     /// Whether a larger buffer would lose less, by the rows of the table.
     fn larger_buffers(&self) -> String {
         let r = &self.recommended;
-        let printed = |loss: f64| match self.source() {
-            Some(_) => two_digits(loss),
-            None => three_digits(loss),
-        };
         let rows = self.rows();
         let larger = rows.iter().filter(|row| row.buffer > r.buffer);
-        let known = larger.filter_map(|row| Some((row, printed(row.loss?))));
-        let own = r.loss.map_or(f64::INFINITY, printed);
+        let known = larger.filter_map(|row| Some((row, self.digits(row.loss?))));
+        let own = r.loss.map_or(f64::INFINITY, |loss| self.digits(loss));
         match known.min_by(|(_, one), (_, other)| one.total_cmp(other)) {
             Some((row, loss)) if loss < own => format!(
                 "With {:.0} packets it would be {}, but a full buffer would delay all traffic by {}.",
