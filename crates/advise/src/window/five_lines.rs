@@ -1,4 +1,5 @@
-//! The five lines of the answer: window, settings, expected rate, risk and reason.
+//! The five lines of the answer: window, settings, expected rate, risk and reason. If loss limits the transfer, the remedy
+//! replaces a closed form's reason and follows a simulation's.
 
 use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
@@ -16,40 +17,43 @@ const LABEL: usize = 10;
 impl WindowAdvice {
     /// The answer, each line wrapped to `width` columns.
     pub(super) fn in_five_lines(&self, width: usize) -> String {
+        let is_loss_by_closed_form = self.loss_limited && self.simulated.is_none();
+        let [window, expected, risk] = match is_loss_by_closed_form {
+            true => self.with_loss(),
+            false => [self.held(), self.expected(), self.risk()],
+        };
+        let why = (!is_loss_by_closed_form).then(|| ("why", self.why()));
+        let fix = self.loss_limited.then(|| ("fix", self.fills_in_words()));
+        let settings = self.settings_in_words();
+        [("window", window), ("settings", settings), ("rate", expected), ("risk", risk)]
+            .into_iter()
+            .chain(why)
+            .chain(fix)
+            .map(|(name, words)| labelled(LABEL, name, &words, width))
+            .collect()
+    }
+
+    fn settings_in_words(&self) -> String {
         let s = &self.settings;
-        let receiver = match s.autotuning_reaches() {
-            true => format!("third value of net.ipv4.tcp_rmem {}", s.tcp_rmem_max.get()),
-            false => format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
+        let [receiver, whose] = match s.autotuning_reaches() {
+            true => [
+                format!("third value of net.ipv4.tcp_rmem {}", s.tcp_rmem_max.get()),
+                format!(
+                    "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {} \
+                     (net.core.rmem_max must be at least that)",
+                    s.so_rcvbuf.get()
+                ),
+            ],
+            false => [
+                format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
+                format!(
+                    "at least, which limits every connection of its host. The receive buffer is below the {FIRST_RECEIVE_BUFFER} with \
+                     which a connection starts, so only SO_RCVBUF holds it to this window"
+                ),
+            ],
         };
         let sender = s.tcp_wmem_max.get();
-        let whose = match s.autotuning_reaches() {
-            true => format!(
-                "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {} \
-                 (net.core.rmem_max must be at least that)",
-                s.so_rcvbuf.get()
-            ),
-            false => format!(
-                "at least, which limits every connection of its host. The receive buffer is below the {FIRST_RECEIVE_BUFFER} with which a \
-                 connection starts, so only SO_RCVBUF holds it to this window"
-            ),
-        };
-        let settings = format!(
-            "{receiver} (receiver), third value of net.ipv4.tcp_wmem {sender} (sender) {whose}"
-        );
-        let [window, expected, risk, why] = match self.loss_limited {
-            true if self.simulated.is_some() => {
-                [self.held(), self.expected(), self.risk(), self.fills_in_words()]
-            }
-            true => self.with_loss(),
-            false => [self.held(), self.expected(), self.risk(), self.why()],
-        };
-        let last = if self.loss_limited { "fix" } else { "why" };
-        let simulated = self.simulated.as_ref().filter(|_| self.loss_limited).map(|_| self.why());
-        let mut lines =
-            vec![("window", window), ("settings", settings), ("rate", expected), ("risk", risk)];
-        lines.extend(simulated.map(|why| ("why", why)));
-        lines.push((last, why));
-        lines.iter().map(|(name, words)| labelled(LABEL, name, words, width)).collect()
+        format!("{receiver} (receiver), third value of net.ipv4.tcp_wmem {sender} (sender) {whose}")
     }
 
     fn held(&self) -> String {
@@ -89,8 +93,8 @@ impl WindowAdvice {
         (is_surely_more && polite.window < recommended.window).then_some((polite.window, free))
     }
 
-    /// Window, rate, risk and remedy by closed form, if loss limits the transfer.
-    fn with_loss(&self) -> [String; 4] {
+    /// Window, rate and risk by closed form, if loss limits the transfer.
+    fn with_loss(&self) -> [String; 3] {
         let window = match self.peaks_overflow {
             true => self.held(),
             false => {
@@ -111,7 +115,7 @@ impl WindowAdvice {
             true => format!("larger peaks overflow the buffer; {}", self.twice_in_words()),
             false => self.around_in_words(),
         };
-        [window, expected, risk, self.fills_in_words()]
+        [window, expected, risk]
     }
 
     fn per_connection(&self) -> String {
