@@ -83,8 +83,8 @@ pub fn advise(question: &HostQuestion) -> Result<HostAdvice, AdviceError> {
         let why = "it must lie between 576B and 65535B";
         possible(MTU_RANGE.contains(&mtu.get()), name, mtu, why)?;
     }
-    let packets = packets(q);
-    let target = q.path.map(|path| target(q, path, raised_mtu(q, &packets))).transpose()?;
+    let (mtus, packets): (Vec<Bytes>, Vec<Finding>) = packets(q).unzip();
+    let target = q.path.map(|path| target(q, path, raised_mtu(q, mtus))).transpose()?;
     let mut findings = check::all(&q.here, PathEnd::Here, target.as_ref());
     findings.extend(packets);
     if let Some(peer) = &q.peer {
@@ -110,17 +110,16 @@ const MTU_RANGE: core::ops::RangeInclusive<u64> = 576..=LARGEST_PACKET.get();
 /// The recommended window does not depend on the kernel.
 const ANY_KERNEL: Kernel = Kernel { major: 6, minor: 18 };
 
-/// The findings about MTUs, which depend on both ends and the path.
-fn packets(q: &HostQuestion) -> Vec<Finding> {
-    let unlike = q.path_mtu.and_then(|path| mtu_unlike(q, path));
+/// The findings about MTUs, which depend on both ends and the path, with the MTU that each advises.
+fn packets(q: &HostQuestion) -> impl Iterator<Item = (Bytes, Finding)> {
+    let unlike = q.path_mtu.and_then(|path| Some((path, mtu_unlike(q, path)?)));
     let mismatch = q.peer.as_ref().and_then(|peer| mtu_mismatch(&q.here, peer, q.path_mtu));
-    unlike.into_iter().chain(mismatch).collect()
+    unlike.into_iter().chain(mismatch)
 }
 
-/// The MTU once the findings about `packets` are followed.
-fn raised_mtu(q: &HostQuestion, packets: &[Finding]) -> Bytes {
-    let advised = packets.iter().filter_map(|f| f.wanted.parse().ok());
-    let advised = advised.filter(|mtu| MTU_RANGE.contains(mtu)).map(Bytes::new);
+/// The MTU once the findings that advise `mtus` are followed.
+fn raised_mtu(q: &HostQuestion, mtus: Vec<Bytes>) -> Bytes {
+    let advised = mtus.into_iter().filter(|mtu| MTU_RANGE.contains(&mtu.get()));
     advised.fold(q.mtu(), Bytes::max)
 }
 
@@ -226,7 +225,8 @@ fn mtu_unlike(q: &HostQuestion, path: Bytes) -> Option<Finding> {
     })
 }
 
-fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<Finding> {
+/// The MTU to which the end with the smaller one should rise, and the finding that advises it.
+fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option<(Bytes, Finding)> {
     let mtu = |h: &Snapshot| h.device.as_ref().and_then(|d| d.mtu.map(|m| (d.name.clone(), m)));
     let ((name, ours), (_, theirs)) = (mtu(here)?, mtu(peer)?);
     // The smaller end rises to the larger one, or to the path's own limit, if it does not reach that already.
@@ -241,13 +241,13 @@ fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option
         ours.get(),
         theirs.get()
     );
-    let wanted = wanted.get();
+    let bytes = wanted.get();
     let (what, end, now, command) = match ours < theirs {
         true => (
             format!("MTU of {name}"),
             PathEnd::Here,
             ours,
-            format!("ip link set {name} mtu {wanted}   # if every link between takes it"),
+            format!("ip link set {name} mtu {bytes}   # if every link between takes it"),
         ),
         // Not lower here: other paths take the packets of this host.
         false => (
@@ -255,10 +255,12 @@ fn mtu_mismatch(here: &Snapshot, peer: &Snapshot, path: Option<Bytes>) -> Option
             PathEnd::Peer,
             theirs,
             format!(
-                "# raise it to {wanted} B on the peer if you can and every link between takes it"
+                "# raise it to {bytes} B on the peer if you can and every link between takes it"
             ),
         ),
     };
-    let (now, wanted) = (now.get().to_string(), wanted.to_string());
-    Some(Finding { what, end, why, now, wanted, gain: None, cost: None, command })
+    let now = now.get().to_string();
+    let finding =
+        Finding { what, end, why, now, wanted: bytes.to_string(), gain: None, cost: None, command };
+    Some((wanted, finding))
 }
