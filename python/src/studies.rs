@@ -110,7 +110,7 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
     };
     let packet = value("packet", &link.packet)?;
     let favour = optional("favour", link.favour.as_ref())?;
-    let mut question = RouterQuestion {
+    let question = RouterQuestion {
         rate: value("rate", &link.rate)?,
         rtt: value("rtt", &link.rtt)?,
         input_rate: value("input_rate", &link.input_rate)?,
@@ -119,15 +119,13 @@ pub fn advise_router(link: RouterLink) -> PyResult<(String, String)> {
         load: link.load,
         size_mean: optional("size_mean", link.size_mean.as_ref())?,
         mix,
-        favour: favour.unwrap_or(Favour::Throughput),
+        favour: Favour::Throughput,
         available: optional("available", link.available.as_ref())?,
         packet,
         parameters: Parameters::default(),
         measurement: None,
     };
-    if favour.is_none() {
-        question.favour = question.usual_favour();
-    }
+    let question = question.with_favour(favour);
     let advice = sweetspot_advise::router::advise(&question).map_err(bad)?;
     Ok((advice.text(false, 80), advice.json().to_string()))
 }

@@ -98,6 +98,12 @@ impl RouterQuestion {
     pub fn usual_favour(&self) -> Favour {
         self.mix.favour_at(self.loss_with_rule(), self.packet)
     }
+
+    /// This question for `favour`, or else for the objective that suits the mix.
+    #[must_use]
+    pub fn with_favour(self, favour: Option<Favour>) -> RouterQuestion {
+        RouterQuestion { favour: favour.unwrap_or_else(|| self.usual_favour()), ..self }
+    }
 }
 
 impl RouterAdvice {

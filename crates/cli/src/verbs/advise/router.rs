@@ -145,7 +145,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
                 .map_err(|error| fit_error(file, &error))?,
         ),
     };
-    let mut question = RouterQuestion {
+    let question = RouterQuestion {
         rate: a.rate,
         rtt: a.rtt,
         input_rate: a.input_rate,
@@ -153,7 +153,7 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         flows: a.flows,
         load: a.load,
         size_mean: a.size_mean,
-        favour: a.favour.unwrap_or(Favour::Throughput),
+        favour: Favour::Throughput,
         mix,
         available: a.available.map(|buffer| match buffer {
             Volume::Bytes(bytes) => bytes,
@@ -169,19 +169,16 @@ pub fn run(a: AdviseRouterArguments) -> Ending {
         },
         measurement,
     };
-    if a.favour.is_none() {
-        question.favour = question.usual_favour();
-    }
+    let question = question.with_favour(a.favour);
     let answer = |question: &RouterQuestion| -> Result<RouterAdvice, AdviceError> {
         Ok(verified(advise(question)?, a.verify, a.parallel.workers(), a.output))
     };
-    let advice = answer(&question)?;
+    let mut advice = answer(&question)?;
     // The simulated loss may tell that other transfers of a file are long.
-    question.favour = a.favour.unwrap_or_else(|| advice.usual_favour());
-    let advice = match question.favour == advice.question.favour {
-        true => advice,
-        false => answer(&question)?,
-    };
+    let favour = a.favour.unwrap_or_else(|| advice.usual_favour());
+    if favour != question.favour {
+        advice = answer(&RouterQuestion { favour, ..question })?;
+    }
     show(&advice, a.output)
 }
 
