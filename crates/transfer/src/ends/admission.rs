@@ -1,6 +1,6 @@
 //! Admission: from an accepted TCP connection to a peer that proved its ticket.
 
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -66,7 +66,13 @@ impl Admission {
         }
         let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));
-        match self.judge(&channel, &mut frames, (deadline, sessions), proved) {
+        let judged =
+            self.prove(&channel, &mut frames, deadline).and_then(|(session, hello, client)| {
+                *proved = Some(Arc::clone(&client));
+                let stay = self.judge(channel.peer(), &hello, &client, sessions)?;
+                Ok((session, hello, client, stay))
+            });
+        match judged {
             Ok((session, hello, client, stay)) => {
                 // A further connection or a measurement lists no files.
                 let takes = hello.role == Role::Sender && !hello.joins && !hello.measures;
@@ -97,13 +103,13 @@ impl Admission {
         }
     }
 
-    fn judge<'a>(
-        &'a self,
+    /// Reads the peer's hello, and determines which client it proves.
+    fn prove(
+        &self,
         channel: &Channel,
         frames: &mut FrameReader,
-        (deadline, sessions): (Time, &'a SessionTable),
-        proved: &mut Option<Arc<Client>>,
-    ) -> Result<(Session, Hello, Arc<Client>, Option<Stay<'a>>)> {
+        deadline: Time,
+    ) -> Result<(Session, Hello, Arc<Client>)> {
         let peer = channel.peer().to_string();
         let mut message = frames.opening_message(deadline)?;
         let mut code_attempt = None;
@@ -131,23 +137,32 @@ impl Admission {
             Some((one_try, secret)) => by_code(channel, &hello, &one_try, &secret)?,
             None => self.by_secret_or_key(channel, &hello)?,
         };
-        *proved = Some(Arc::clone(&client));
-        // After the proof: only a known client may learn the rest.
-        let peer = at(&client, channel.peer());
+        Ok((session, hello, client))
+    }
+
+    /// Admits or rejects what a proved `client` asks for; only a known client may learn the reasons here.
+    fn judge<'a>(
+        &'a self,
+        address: SocketAddr,
+        hello: &Hello,
+        client: &Arc<Client>,
+        sessions: &'a SessionTable,
+    ) -> Result<Option<Stay<'a>>> {
+        let peer = at(client, address);
         // A further connection belongs to a running transfer, or is rejected later. A transfer admitted before the expiry may
         // resume: only its client knows its number.
-        let is_ongoing = || hello.joins || sessions.is_ongoing(hello.transfer.raw(), &client);
-        if has_expired(&client) && (hello.measures || !is_ongoing()) {
+        let is_ongoing = || hello.joins || sessions.is_ongoing(hello.transfer.raw(), client);
+        if has_expired(client) && (hello.measures || !is_ongoing()) {
             return Err(TransferError::Expired(peer));
         }
         if hello.measures {
             // A measurement uses the path and this end's resources, so its credential must still be
             // valid.
-            if self.clients.is_used_up(&client) {
+            if self.clients.is_used_up(client) {
                 return Err(TransferError::UsedUp(peer));
             }
-            let _place = sessions.place(&client, None).map_err(|no| no.error(peer))?;
-            return Ok((session, hello, client, Some(Stay { claim: None, _place })));
+            let _place = sessions.place(client, None).map_err(|no| no.error(peer))?;
+            return Ok(Some(Stay { claim: None, _place }));
         }
         if self.role == Some(hello.role) {
             let what = if hello.role == Role::Sender { "send" } else { "receive" };
@@ -161,17 +176,16 @@ impl Admission {
             return Err(TransferError::NoRight { peer, what });
         }
         if hello.joins {
-            return Ok((session, hello, client, None));
+            return Ok(None);
         }
         let transfer = hello.transfer.raw();
-        let _place =
-            sessions.place(&client, Some(transfer)).map_err(|no| no.error(peer.clone()))?;
+        let _place = sessions.place(client, Some(transfer)).map_err(|no| no.error(peer.clone()))?;
         // Last, because this claims a one-time credential.
-        let claim = self.clients.claim(&client, transfer)?.map_err(|why| match why {
+        let claim = self.clients.claim(client, transfer)?.map_err(|why| match why {
             Unavailable::Spent => TransferError::UsedUp(peer.clone()),
             Unavailable::InUse => TransferError::InTurn(peer.clone()),
         })?;
-        Ok((session, hello, client, Some(Stay { claim: Some(claim), _place })))
+        Ok(Some(Stay { claim: Some(claim), _place }))
     }
 
     /// The client proved by the secret in `hello`, or, without a secret, by the key in TLS.
