@@ -17,7 +17,7 @@ use sweetspot_units::{Bytes, Duration};
 
 use crate::files::outgoing::{FileRequest, OutgoingFiles};
 use crate::files::packing::{Packer, WAITING_PIECES};
-use crate::files::source::{Growth, Snapshot, SourceFile, Undelivered, next_data};
+use crate::files::source::{Snapshot, SourceFile, Undelivered, next_data};
 use crate::limits::MAX_KEPT_HASHES;
 use crate::wire::channel::Channel;
 use crate::{Result, TransferError};
@@ -120,10 +120,8 @@ impl FileReader<'_> {
     ) -> Delivered {
         if !request.early.is_empty() {
             let mut content = vec![0; listed.size as usize];
-            match read_whole(file, &mut content, listed, request.file.growth) {
-                Ok(grown) if grown => self.files.grew(&request.file),
-                Ok(_) => {}
-                Err(why) => return Ok(Err(why)),
+            if let Err(why) = read_whole(self.files, &request.file, file, &mut content, listed) {
+                return Ok(Err(why));
             }
             let hash = piece_hash(0, true, &content);
             self.files.sent(request.entry, &request.file, listed.size, hash);
@@ -131,13 +129,10 @@ impl FileReader<'_> {
         }
         let (at, size) = (self.small.len(), listed.size);
         self.small.resize(at + HEADERS + size as usize, 0);
-        match read_whole(file, &mut self.small[at + HEADERS..], listed, request.file.growth) {
-            Ok(grown) if grown => self.files.grew(&request.file),
-            Ok(_) => {}
-            Err(why) => {
-                self.small.truncate(at);
-                return Ok(Err(why));
-            }
+        let content = &mut self.small[at + HEADERS..];
+        if let Err(why) = read_whole(self.files, &request.file, file, content, listed) {
+            self.small.truncate(at);
+            return Ok(Err(why));
         }
         let hash = piece_hash(0, true, &self.small[at + HEADERS..]);
         let header = PieceHeader { entry: request.entry, piece: 0, hash, length: size as u32 };
@@ -413,13 +408,14 @@ fn snapshot(file: &File, listed: &Snapshot) -> Result<Snapshot, Undelivered> {
     now.filter(|now| now.is_same_file(listed)).ok_or(Undelivered::Replaced)
 }
 
-/// Reads the listed length of a file in a consistent state. Returns whether the file has grown since.
+/// Reads the listed length of the file of `source` in a consistent state, and notes it in `files` if the file has grown since.
 fn read_whole(
+    files: &OutgoingFiles,
+    source: &SourceFile,
     file: &File,
     content: &mut [u8],
     listed: &Snapshot,
-    growth: Growth,
-) -> Result<bool, Undelivered> {
+) -> Result<(), Undelivered> {
     let (mut before, mut earlier, mut shrank) = (*listed, None, false);
     for _ in 0..MAX_PASSES {
         let settled = before.settle(file);
@@ -427,19 +423,22 @@ fn read_whole(
         let after = snapshot(file, listed)?;
         shrank |= after.size < listed.size;
         let is_listed = after == before && after.size == listed.size;
-        let has_grown = !shrank && listed.has_grown(&after, growth);
+        let has_grown = !shrank && listed.has_grown(&after, source.growth);
         match read {
             // The file may be about to grow to its length again.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
             Err(error) => return Err(Undelivered::Unreadable(error)),
-            Ok(()) if settled && is_listed => return Ok(false),
+            Ok(()) if settled && is_listed => return Ok(()),
             // The file was changed in place, or is being rewritten.
             Ok(()) if !is_listed && !has_grown => earlier = None,
             Ok(()) => {
                 // The times are inconclusive, but content that reads the same twice existed in between.
                 let hash = blake3::hash(content);
                 if earlier.replace(hash) == Some(hash) {
-                    return Ok(has_grown);
+                    if has_grown {
+                        files.grew(source);
+                    }
+                    return Ok(());
                 }
             }
         }

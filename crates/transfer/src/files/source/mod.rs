@@ -24,7 +24,7 @@ use crate::{Result, TransferError};
 use named::{SourcePath, distinct, found, none_left};
 pub(crate) use patterns::Patterns;
 pub(crate) use root::{SourceFile, Undelivered};
-pub(crate) use snapshot::{Growth, Snapshot};
+pub(crate) use snapshot::Snapshot;
 use walk::Walk;
 
 /// The paths to send.
