@@ -266,11 +266,7 @@ impl Server {
         }
         if self.ends != EndsAfter::Never && !self.take_turn(once, hello.transfer.raw(), connection)
         {
-            let reason = "another transfer with this one-time ticket is running; if it was yours and was interrupted, try \
-                          again in a moment, or ask for a new ticket";
-            link.channel.hang_up(&Message::Refuse { reason: reason.into() });
-            let error = TransferError::Taken(address.to_string());
-            return reception.rejected(address, name_of(client), &error);
+            return refuse(link, name_of(client), Refusal::Taken, reception);
         }
         self.serve_transfer(connection, peer, start, admitted, once, reception);
     }
@@ -482,7 +478,7 @@ impl Server {
     }
 }
 
-/// Rejects a further connection of a transfer.
+/// Rejects an admitted connection.
 fn refuse(link: &Link, client: Option<&str>, refusal: Refusal, reception: &dyn ServerObserver) {
     link.channel.hang_up(&Message::Refuse { reason: refusal.in_words().into() });
     let peer = link.channel.peer();

@@ -62,6 +62,8 @@ pub(crate) enum Refusal {
     ServerIsBusy,
     /// The transfer, or all transfers together, have reached the maximum of connections.
     TooManyConnections,
+    /// The server serves one transfer, and another one is running.
+    Taken,
 }
 
 impl Refusal {
@@ -76,6 +78,10 @@ impl Refusal {
                 "this end has reached its limit of simultaneous transfers; try again when one has ended"
             }
             Refusal::TooManyConnections => "this end has reached its limit of connections",
+            Refusal::Taken => {
+                "another transfer with this one-time ticket is running; if it was yours and was interrupted, try again in a moment, or \
+                 ask for a new ticket"
+            }
         }
     }
 
@@ -83,6 +89,7 @@ impl Refusal {
     pub fn error(self, peer: String) -> TransferError {
         match self {
             Refusal::NoTransfer => TransferError::NoTransfer(peer),
+            Refusal::Taken => TransferError::Taken(peer),
             _ => TransferError::Full { peer, what: self.in_words() },
         }
     }
