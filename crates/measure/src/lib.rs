@@ -51,6 +51,7 @@ mod round_trip;
 mod search;
 mod serialization;
 mod spacing;
+mod stage;
 mod token_burst;
 mod traces;
 mod trend;

@@ -7,12 +7,12 @@ use crate::direction_observations::Observations;
 use crate::dispersion;
 use crate::observation::{EchoRecord, Step, StepResult, StreamRecord, gap};
 use crate::plan::{
-    ECHO_INTERVAL, FIRST_OVERLOAD, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS,
-    OVERLOAD_GROWTH, Plan,
+    ECHO_INTERVAL, LONGEST_LOSS, LOSS_PACKETS_PER_SECOND, MAX_SLOW_STREAMS, OVERLOAD_GROWTH, Plan,
 };
 use crate::report::{HostNoise, Report};
 use crate::search::{RateSearch, Verdict};
 use crate::spacing::Spacing;
+use crate::stage::Stage;
 use crate::traces::{DirectionTrace, Traces, round_trips};
 use crate::trend::{MIN_NOISE, trend};
 use crate::{Bound, Finding, Overload, available_bandwidth};
@@ -38,25 +38,6 @@ const TARGET_LOSSES: u32 = 24;
 const MIN_STREAM_PACKETS: u32 = 30;
 /// Maximum number of packets in a stream.
 const MAX_STREAM_PACKETS: u32 = 100_000;
-
-/// The next step.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Stage {
-    Idle,
-    Scouts(usize, u32),
-    Sparse(usize),
-    Trains(usize, u32),
-    Pairs(usize),
-    Bounding(usize),
-    Averaging(usize, u32),
-    Slow(usize),
-    Overload(usize, Duration),
-    Slight(usize),
-    Load(usize),
-    /// Echoes at the end, to check whether the path has changed.
-    Again,
-    Done,
-}
 
 /// A measurement: it chooses the next step and evaluates the results.
 ///
@@ -108,7 +89,7 @@ impl Measurement {
                     let budget = self.plan.budget.unwrap_or(Bytes::ZERO);
                     let why = format!(
                         "{}: {} more would exceed the budget of {budget}",
-                        self.purpose(),
+                        self.stage.purpose(),
                         step.cost()
                     );
                     self.skip_step(why);
@@ -122,25 +103,8 @@ impl Measurement {
     /// The current step as text: its purpose, and its direction if it has one.
     pub fn progress(&self) -> String {
         match self.stage.direction() {
-            Some(d) => format!("{} ({})", self.purpose(), self.plan.directions[d].name()),
-            None => self.purpose().to_owned(),
-        }
-    }
-
-    /// The purpose of the current step.
-    fn purpose(&self) -> &'static str {
-        match self.stage {
-            Stage::Idle => "base RTT",
-            Stage::Again => "base RTT again",
-            Stage::Scouts(..) => "rough capacity",
-            Stage::Sparse(_) => "available bandwidth",
-            Stage::Trains(..) => "capacity",
-            Stage::Pairs(_) => "available bandwidth by pairs",
-            Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth by streams",
-            Stage::Slow(_) => "random loss",
-            Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
-            Stage::Load(_) => "delay under load",
-            Stage::Done => "nothing",
+            Some(d) => format!("{} ({})", self.stage.purpose(), self.plan.directions[d].name()),
+            None => self.stage.purpose().to_owned(),
         }
     }
 
@@ -151,7 +115,7 @@ impl Measurement {
         }
         if let StepResult::Failed(why) = result {
             self.failures += 1;
-            let why = format!("{}: {why}", self.purpose());
+            let why = format!("{}: {why}", self.stage.purpose());
             self.skip_step(why);
             return self.skip();
         }
@@ -234,8 +198,7 @@ impl Measurement {
     pub fn report(&self) -> Report {
         let noise = HostNoise { delays: self.noise(), cpu_wait: self.cpu_wait };
         let left_out = self.left_out.clone();
-        let report = Report::new(&self.plan, &self.idle, &self.observations, self.spent, noise);
-        Report { left_out, ..report }
+        Report::new(&self.plan, &self.idle, &self.observations, left_out, self.spent, noise)
     }
 
     fn bounded(&mut self, d: usize, record: StreamRecord) {
@@ -459,37 +422,7 @@ impl Measurement {
 
     /// Moves to the next stage.
     fn skip(&mut self) {
-        let scouts = |d| match self.plan.directions.get(d) {
-            Some(_) => Stage::Scouts(d, self.plan.scouts),
-            None => Stage::Again,
-        };
-        self.stage = match self.stage {
-            Stage::Idle => scouts(0),
-            // Before the trains, to which cross traffic may yield.
-            Stage::Scouts(d, _) => Stage::Sparse(d),
-            Stage::Sparse(d) => Stage::Trains(d, self.plan.trains),
-            // A token bucket lets all of a scout pass. Only trains show the rate at which pairs are sparse.
-            Stage::Trains(d, _) => Stage::Pairs(d),
-            Stage::Pairs(d) => Stage::Bounding(d),
-            Stage::Bounding(d) if self.plan.averaged > 0 => Stage::Averaging(d, self.plan.averaged),
-            Stage::Bounding(d) | Stage::Averaging(d, _) => Stage::Slow(d),
-            Stage::Slow(d) => Stage::Overload(d, FIRST_OVERLOAD),
-            Stage::Overload(d, _) => Stage::Slight(d),
-            Stage::Slight(d) => Stage::Load(d),
-            Stage::Load(d) => scouts(d + 1),
-            Stage::Again | Stage::Done => Stage::Done,
-        };
-    }
-}
-
-impl Stage {
-    fn direction(self) -> Option<usize> {
-        match self {
-            Stage::Trains(d, _) | Stage::Averaging(d, _) | Stage::Overload(d, _) => Some(d),
-            Stage::Scouts(d, _) | Stage::Sparse(d) | Stage::Pairs(d) => Some(d),
-            Stage::Bounding(d) | Stage::Slow(d) | Stage::Slight(d) | Stage::Load(d) => Some(d),
-            Stage::Idle | Stage::Again | Stage::Done => None,
-        }
+        self.stage = self.stage.next(&self.plan);
     }
 }
 

@@ -93,6 +93,7 @@ impl Report {
         plan: &Plan,
         idle: &[EchoRecord],
         observations: &[Observations],
+        left_out: Vec<String>,
         spent: Bytes,
         noise: HostNoise,
     ) -> Report {
@@ -117,7 +118,7 @@ impl Report {
         let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
         let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
         let changed = path_change(idle);
-        Report { round_trip, changed, directions, intrusion, left_out: Vec::new() }
+        Report { round_trip, changed, directions, intrusion, left_out }
     }
 }
 
@@ -336,7 +337,7 @@ fn longest_queue(o: &Observations) -> f64 {
 mod tests {
     use super::*;
 
-    /// Both ends of the interval are 0 and 83 Gbit/s, so the value between them is arbitrary.
+    /// The interval reaches from 0 to 83 Gbit/s, so the value between them is arbitrary.
     #[test]
     fn a_capacity_whose_interval_reaches_zero_is_unknown_or_bounded_by_the_goodput() {
         let [value, high] = [3_894, 82_954].map(Rate::from_mbit_per_second);
