@@ -34,6 +34,25 @@ fn a_connection_without_tls_is_dropped_and_logged_once() {
     assert_eq!(ended.stderr.matches("no secure connection").count(), 1, "{ended:?}");
 }
 
+/// The default listener takes IPv4 connections as IPv6 ones. Their ports differ, but not the host in the log.
+#[test]
+fn repeated_rejections_of_an_ipv4_host_are_counted_on_an_ipv6_listener() {
+    let scratch = tempfile::tempdir().unwrap();
+    let audit = scratch.path().join("audit");
+    let serve = Serve::start(&["--listen", "[::]:0", "--audit", audit.to_str().unwrap()]);
+    for _ in 0..3 {
+        let mut socket = TcpStream::connect(("127.0.0.1", serve.ticket().port)).unwrap();
+        socket.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+        let _ = socket.read_to_end(&mut Vec::new());
+    }
+    let ended = still_serves(serve);
+    assert_eq!(ended.stderr.matches("no secure connection").count(), 1, "{ended:?}");
+    assert!(ended.stderr.contains("2 more connections were not admitted"), "{ended:?}");
+    let log = std::fs::read_to_string(audit).unwrap();
+    assert_eq!(log.matches("\"refused\"").count(), 3, "{log}");
+    assert!(!log.contains("::ffff:"), "{log}");
+}
+
 #[test]
 fn a_peer_that_hangs_up_during_the_handshake_is_dropped() {
     let mut serve = Serve::start(&[]);

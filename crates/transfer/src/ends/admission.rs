@@ -46,23 +46,21 @@ pub(crate) struct Stay<'a> {
 }
 
 impl Admission {
-    /// Admits or rejects the peer behind `socket`. The peer and the caller learn the reason; the caller also learns which client
-    /// the peer has `proved` to be.
+    /// Admits or rejects the peer of an accepted socket. The peer and the caller learn the reason; the caller also learns which
+    /// client the peer has `proved` to be.
     pub fn admit<'a>(
         &'a self,
-        socket: TcpStream,
+        (socket, address): (TcpStream, SocketAddr),
         sessions: &'a SessionTable,
         proved: &mut Option<Arc<Client>>,
     ) -> Result<Admitted<'a>> {
         let deadline = clock::now() + ADMISSION_TIMEOUT;
-        let peer =
-            socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
         let first = clock::now() + FIRST_BYTE_TIMEOUT;
         // Before this end allocates anything, so that a silent client costs little.
         let waited = wait_readable(&[socket.as_fd()], first);
         if waited.is_err() || !is_readable(socket.as_fd()) {
             let patience = FIRST_BYTE_TIMEOUT;
-            return Err(TransferError::Silent { peer: peer.to_string(), patience });
+            return Err(TransferError::Silent { peer: address.to_string(), patience });
         }
         let channel = Arc::new(Channel::accept(socket, &self.config, deadline)?);
         let mut frames = FrameReader::new(Arc::clone(&channel));

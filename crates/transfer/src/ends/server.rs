@@ -32,6 +32,7 @@ use crate::limits::{Capacity, PARTING_TIMEOUT};
 use crate::lock::lock;
 use crate::observer::{AdmittedTransfer, ServerObserver};
 use crate::options::{EndsAfter, Purpose, ServeOptions};
+use crate::wire::channel::canonical;
 use crate::wire::identity::{ClientAuth, Identity, draw_secret};
 use crate::wire::link::{FurtherLinks, Link};
 use crate::{Result, TransferError};
@@ -170,7 +171,7 @@ impl Server {
                 }
                 self.end_if_expired(&once, reception);
                 let (socket, address) = match self.listener.accept() {
-                    Ok(accepted) => accepted,
+                    Ok((socket, address)) => (socket, canonical(address)),
                     Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
                     Err(_) => {
                         // Usually no descriptors are left; some will be free again later.
@@ -226,14 +227,14 @@ impl Server {
     fn serve_connection(
         &self,
         connection: u64,
-        (socket, address): (TcpStream, SocketAddr),
+        accepted: (TcpStream, SocketAddr),
         start: Time,
         admitted: &AtomicU64,
         once: &Mutex<OnceState>,
         reception: &dyn ServerObserver,
     ) {
-        let mut proved = None;
-        let peer = match self.admission.admit(socket, &self.sessions, &mut proved) {
+        let (address, mut proved) = (accepted.1, None);
+        let peer = match self.admission.admit(accepted, &self.sessions, &mut proved) {
             Ok(admitted) => admitted,
             Err(_) if self.connection_table.is_closing() => return,
             Err(error) => {

@@ -104,8 +104,7 @@ impl Channel {
     ) -> Result<Channel> {
         let peer =
             socket.peer_addr().map_err(TransferError::system("reading the peer's address"))?;
-        // An IPv4 address in IPv6 form is shown as IPv4.
-        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+        let peer = canonical(peer);
         let mut tls = tls.map_err(|e| tls_error(peer, &e))?;
         // The end of the handshake and the first message are two small writes: Nagle's algorithm
         // would hold the second back for a round trip and a delayed ACK.
@@ -453,6 +452,11 @@ impl Channel {
     pub fn silent(&self, patience: Duration) -> TransferError {
         TransferError::Silent { peer: self.peer.to_string(), patience }
     }
+}
+
+/// The address as people write it: IPv4 in IPv6 form becomes IPv4.
+pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Decrypts the bytes read into `tls` and hands them to `take`. Returns whether the peer closed.
