@@ -1,8 +1,8 @@
 "use strict";
 // The time-sequence graph, the band of limits, and four curves on one axis of time.
 let data = null;
-// By class, told apart by colour-blind eyes as far as fourteen can be (after Okabe and Ito).
-const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#b8860b", "#cc79a7", "#009e73", "#9a9a94",
+// By class. Colour-blind readers can distinguish them, as far as fourteen colours allow (after Okabe and Ito).
+const BAND = ["#56b4e9", "#d55e00", "#f0a070", "#e69f00", "#f0e442", "#cc79a7", "#009e73", "#9a9a94",
   "#7f6fbf", "#b00020", "#bdbdb6", "#dcdcd6", "#5a0010", "#6b6b6b"];
 // Room for the numbers beside the curves, and behind them.
 const LEFT = 76, RIGHT = 8;
@@ -12,10 +12,20 @@ const inkOn = colour => {
   const [r, g, b] = [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16) / 255).map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
   return .2126 * r + .7152 * g + .0722 * b > .179 ? "#000" : "#fff";
 };
-const seconds = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(0) + " us";
+const seconds = us => us >= 1e6 ? (us / 1e6).toFixed(3) + " s" : us >= 1e3 ? (us / 1e3).toFixed(2) + " ms" : us.toFixed(0) + " \u00b5s";
 const size = b => b >= 1e9 ? (b / 1e9).toFixed(2) + " GB" : b >= 1e6 ? (b / 1e6).toFixed(2) + " MB" : b >= 1e3 ? (b / 1e3).toFixed(1) + " kB" : b.toFixed(0) + " B";
-// The least of 1, 2 or 5 times a power of ten that is not below a number.
+// The smallest 1, 2 or 5 times a power of ten that is not below a number.
 const round = v => { const p = 10 ** Math.floor(Math.log10(v)); return [1, 2, 5, 10].find(m => m * p >= v * (1 - 1e-9)) * p; };
+// Units of bytes, microseconds and bits per second, the largest first.
+const SIZES = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
+const TIMES = [[1e6, "s"], [1e3, "ms"], [1, "\u00b5s"]];
+const SPEEDS = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]];
+// The values of an axis as text: all in one unit, which suits the largest, with the digits of their step.
+const ticks = (units, largest, step) => {
+  const [unit, name] = units.find(([unit]) => unit <= largest) || units.at(-1);
+  const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
+  return value => (value / unit).toFixed(digits) + " " + name;
+};
 const speed = r => r >= 1e6 ? (r / 1e6).toFixed(1) + " Mbit/s" : (r / 1e3).toFixed(0) + " kbit/s";
 
 function draw(section, graph) {
@@ -24,12 +34,14 @@ function draw(section, graph) {
   const all = Math.max(graph.lasts, 1);
   let from = 0, to = all, pointer = null, queued = false;
   const found = new Set(graph.spans.map(s => s[2]));
-  const keys = [["data", "data"], ["ack", "acknowledged"], ["window", "window's edge"], ["again", "retransmitted"], ["sack", "acknowledged selectively"]]
-    .map(([c, w]) => `<span><i class="line" style="background:var(--${c})"></i>${w}</span>`)
+  const keys = [["data", "data", true], ["ack", "acknowledged", true], ["window", "window's edge", graph.bins.some(b => b[4] !== null)],
+    ["again", "retransmitted", graph.again.length], ["sack", "acknowledged selectively", graph.sacks.length]]
+    .filter(([, , drawn]) => drawn).map(([c, w]) => `<span><i class="line" style="background:var(--${c})"></i>${w}</span>`)
     .concat(graph.simulated.length ? ['<span><i class="dashed"></i>simulated without the limit</span>'] : [])
     .concat(found.size ? ["<br>"] : [])
     .concat([...found].sort((a, b) => a - b).map(c => `<span><i style="background:${BAND[c]}"></i>${data.classes[c]}</span>`));
-  section.querySelector(".keys").innerHTML = keys.join(" ") + "<br>Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
+  section.querySelector(".keys").innerHTML = keys.join(" ");
+  evidence.innerHTML = "Point at a moment for its values. Wheel or + and &minus; zoom, dragging or arrows move, 0 shows all.";
   // The bins as curves: flight, window, round trip, rate over a fiftieth of the time.
   const bins = graph.bins, wide = Math.max(1, Math.round(3000 / 150));
   const rates = [];
@@ -38,10 +50,10 @@ function draw(section, graph) {
   for (let k = 0; k < 150; k++) rate.push([(k + .5) * wide * graph.bin, (rates[k] || 0) * 8e6 / (wide * graph.bin)]);
   const curve = column => bins.filter(b => b[column] !== null).map(b => [(b[0] + .5) * graph.bin, b[column]]);
   const panels = [
-    { name: "in flight", tone: "data", points: curve(5), print: size },
-    { name: "window", tone: "window", points: curve(6), print: size },
-    { name: "round trip", tone: "sack", points: curve(7), print: seconds },
-    { name: "rate", tone: "ack", points: rate, print: speed }];
+    { name: "in flight", tone: "data", points: curve(5), held: true, units: SIZES },
+    { name: "window", tone: "window", points: curve(6), held: true, units: SIZES },
+    { name: "round trip", tone: "sack", points: curve(7), held: true, units: TIMES },
+    { name: "rate", tone: "ack", points: rate, held: false, units: SPEEDS }];
 
   function paint() {
     queued = false;
@@ -50,8 +62,8 @@ function draw(section, graph) {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     context.font = "11px system-ui,sans-serif";
-    const left = LEFT, right = width - RIGHT, top = 8, band = 16, gap = 8, axis = 18;
-    const small = (height - axis - top) * .115;
+    const left = LEFT, right = width - RIGHT, top = 18, band = 16, gap = 20, axis = 18;
+    const small = (height - axis - top) * .105;
     const mainHeight = height - axis - top - band - gap - 4 * (small + gap);
     const x = t => left + (t - from) / (to - from) * (right - left);
     const visible = t => t >= from && t <= to;
@@ -64,9 +76,10 @@ function draw(section, graph) {
     }
     const empty = min === Infinity;
     if (empty) { min = 0; max = 1; }
+    const grain = round((max - min || 1) / 4);
     const room = Math.max((max - min) * .06, 1); min = Math.max(0, min - room); max += room;
     const y = s => top + mainHeight - (s - min) / (max - min) * mainHeight;
-    frame(top, mainHeight, min, max, empty ? null : size);
+    frame(top, mainHeight, min, max, empty ? 0 : grain, SIZES);
     clip(top, mainHeight, () => {
       const step = (points, time, value, colour) => {
         context.strokeStyle = colour; context.lineWidth = 1; context.beginPath();
@@ -113,8 +126,7 @@ function draw(section, graph) {
       if (q < left || p > right) continue;
       context.fillStyle = BAND[c]; context.fillRect(p, below, Math.max(q - p, .6), band);
     }
-    // Where one class holds for long, but for what is too short to be seen, its name stands on the band: colours alone say
-    // nothing in grey.
+    // A class that holds for long, apart from invisibly short interruptions, is named on the band: in grey, colours are lost.
     const runs = [];
     for (const [a, b, c] of graph.spans) {
       const p = Math.max(x(a), left), q = Math.min(x(b), right), last = runs.at(-1);
@@ -131,16 +143,23 @@ function draw(section, graph) {
     for (const panel of panels) {
       let high = 0;
       for (const [t, v] of panel.points) if (visible(t) && v > high) high = v;
-      // A frame without values has no scale.
-      const print = high > 0 ? panel.print : null;
-      high = high * 1.08 || 1;
-      frame(below, small, 0, high, print);
+      // A frame without values has no scale. Others end at a round value.
+      const grain = high > 0 ? round(high / 4) : 0;
+      if (grain) high = Math.ceil(high / grain) * grain; else high = 1;
+      frame(below, small, 0, high, grain && high, panel.units);
       clip(below, small, () => {
         context.strokeStyle = tone(panel.tone); context.lineWidth = 1.3; context.beginPath();
-        panel.points.forEach(([t, v], i) => {
-          const py = below + small - v / high * small;
-          if (i) context.lineTo(x(t), py); else context.moveTo(x(t), py);
-        });
+        let last = null;
+        for (const [t, v] of panel.points) {
+          const px = x(t), py = below + small - v / high * small;
+          if (last === null) context.moveTo(px, py);
+          else {
+            // The value holds until the next sample.
+            if (panel.held) context.lineTo(px, last);
+            context.lineTo(px, py);
+          }
+          last = py;
+        }
         context.stroke();
       });
       named(below, panel.points.length ? panel.name : panel.name + ": no data");
@@ -148,11 +167,11 @@ function draw(section, graph) {
     }
     context.fillStyle = tone("muted"); context.textAlign = "center";
     // At round times, all in the unit of their step.
-    const step = round((to - from) / Math.max(2, Math.floor((right - left) / 110)));
-    const [unit, name] = step >= 1e5 ? [1e6, "s"] : step >= 100 ? [1e3, "ms"] : [1, "us"];
-    const digits = Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9));
+    const step = round((to - from) / Math.max(4, Math.floor((right - left) / 80)));
+    // In seconds for steps of a tenth of a second and more.
+    const moment = ticks(TIMES, step * 10, step);
     for (let n = Math.ceil(from / step - 1e-9); n * step <= to * (1 + 1e-9); n++) {
-      const words = (n * step / unit).toFixed(digits) + " " + name, half = context.measureText(words).width / 2;
+      const words = moment(n * step), half = context.measureText(words).width / 2;
       context.fillText(words, Math.min(x(n * step), right - half), height - 4);
       context.fillRect(x(n * step), height - axis - 2, 1, 3);
     }
@@ -161,19 +180,22 @@ function draw(section, graph) {
       context.moveTo(pointer, top); context.lineTo(pointer, height - axis); context.stroke();
     }
 
-    function frame(at, tall, low, high, print) {
+    // A frame with a line and a number at each multiple of `grain`; without numbers if that is 0.
+    function frame(at, tall, low, high, grain, units) {
       context.strokeStyle = tone("grid"); context.lineWidth = 1;
       context.strokeRect(left, at, right - left, tall);
-      if (!print) return;
+      if (!grain) return;
+      const words = ticks(units, high, grain);
       context.fillStyle = tone("muted"); context.textAlign = "right";
-      context.fillText(print(high), left - 4, at + 9);
-      if (tall > 80) context.fillText(print(low), left - 4, at + tall);
+      for (let n = Math.ceil(low / grain - 1e-9); n * grain <= high * (1 + 1e-9); n++) {
+        const height = at + tall - (n * grain - low) / (high - low) * tall;
+        context.fillText(words(n * grain), left - 4, height + 4);
+        context.strokeRect(left, height, right - left, 0);
+      }
     }
-    // Over the lines, on paper.
+    // Above the frame, so that no curve crosses it.
     function named(at, name) {
-      context.textAlign = "left"; context.lineWidth = 4; context.lineJoin = "round";
-      context.strokeStyle = tone("card"); context.strokeText(name, left + 4, at + 12);
-      context.fillStyle = tone("muted"); context.fillText(name, left + 4, at + 12);
+      context.textAlign = "left"; context.fillStyle = tone("muted"); context.fillText(name, left, at - 5);
     }
     function clip(at, tall, paintInside) {
       context.save(); context.beginPath(); context.rect(left, at, right - left, tall); context.clip();
@@ -191,7 +213,7 @@ function draw(section, graph) {
     const span = to - from;
     from = Math.max(0, Math.min(all - span, from + by)); to = from + span; again();
   }
-  function tell(t) {
+  function describe(t) {
     const within = graph.spans.find(s => s[0] <= t && t <= s[1]);
     const n = Math.floor(t / graph.bin);
     const near = bins.filter(b => b[0] <= n).slice(-1)[0];
@@ -213,9 +235,9 @@ function draw(section, graph) {
   canvas.addEventListener("pointerdown", e => { dragged = e.offsetX; });
   window.addEventListener("pointerup", () => { dragged = null; });
   canvas.addEventListener("pointermove", e => {
-    if (dragged !== null) { move((dragged - e.offsetX) / (canvas.clientWidth - 72) * (to - from)); dragged = e.offsetX; }
+    if (dragged !== null) { move((dragged - e.offsetX) / (canvas.clientWidth - LEFT - RIGHT) * (to - from)); dragged = e.offsetX; }
     pointer = e.offsetX; const t = time(e.offsetX);
-    if (t >= from && t <= to) tell(t);
+    if (t >= from && t <= to) describe(t);
     again();
   });
   canvas.addEventListener("pointerleave", () => { pointer = null; again(); });

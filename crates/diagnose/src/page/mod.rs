@@ -70,7 +70,7 @@ fn message(name: &str, flows: &[(Flow, Option<Drawing>)]) -> String {
             state(flow.verdict.cause, &flow.verdict.limited_by()),
         ),
         _ if times(commonest) == 1 => {
-            format!("{name}: {} connections, each with another limit", flows.len())
+            format!("{name}: {} connections with different limits", flows.len())
         }
         _ => format!(
             "{name}: {} of {} connections are {} most of the time",
@@ -176,10 +176,11 @@ fn section(n: usize, flow: &Flow, drawn: bool) -> Markup {
             p.shares { "Time: " (flow.limits.words()) "." }
             @match &flow.simulated {
                 Some(Simulation::Done(simulated)) => { p { (simulated.words()) } }
-                Some(Simulation::Unknown { unknown }) => {
+                // Without its limit, a path at capacity would be another path.
+                Some(Simulation::Unknown { unknown }) if flow.verdict.cause != Class::Bandwidth => {
                     p.evidence { "Not simulated without the limit: " (unknown) "." }
                 }
-                None => {}
+                _ => {}
             }
             ul { @for remark in &flow.remarks { li { (remark) } } }
         }
@@ -223,7 +224,7 @@ mod tests {
         let limit = "are limited by the applications most of the time";
         assert_eq!(applications, format!("x: 2 of 2 connections {limit}"));
         let different = title(&[stalled, pacing, idle]);
-        assert_eq!(different, "x: 3 connections, each with another limit");
+        assert_eq!(different, "x: 3 connections with different limits");
     }
 
     fn evidence() -> Evidence {
