@@ -21,8 +21,10 @@ use crate::flow::OnFullPath;
 use crate::limits::{FREQUENT_SHARE, MIN_PRINTED_SHARE};
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::remarks::{beside, remarks};
+use crate::quantities::in_rate;
 use crate::unscaled::filled_window;
-use crate::{CaptureExtent, Class, Evidence, Facts, Flow, Limits, Reader, Stall};
+use crate::words::is_noticeable;
+use crate::{CaptureExtent, Class, Evidence, Facts, Flow, LimitVerdict, Limits, Reader, Stall};
 
 /// Minimum number of waits for delayed acknowledgements that are attributed to Nagle's algorithm, not to chance.
 const NAGLE_WAITS: u64 = 5;
@@ -301,6 +303,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
         last: connection.last,
         packets: connection.packets,
         classifier,
+    flow.remarks.extend(unknown_gain(&flow));
     });
     flow
 }
@@ -312,3 +315,14 @@ fn is_never_empty(stream: &Stream) -> bool {
     let round_trip = stream.round_trips().min().unwrap_or_default();
     stream.accounts().held(&empty) < round_trip
 }
+/// The rate of bursts, if it would be the capacity without this limit, but a pacing sender may have set it.
+fn unknown_gain(flow: &Flow) -> Option<String> {
+    let sure = Evidence { doubts_capacity: false, ..flow.evidence };
+    let gain = LimitVerdict::new(&flow.limits, &sure).gain?;
+    let carries = flow.path.as_ref()?.carries.filter(|_| is_noticeable(gain, &sure))?;
+    Some(format!(
+        "the path carries at least {}, from burst spacing, which a pacing sender may set; the gain without this limit is unknown",
+        in_rate(carries)
+    ))
+}
+

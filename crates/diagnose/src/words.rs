@@ -111,13 +111,18 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
         ),
         Class::Stalled => stalled(percent, e),
     };
-    if let Some(gain) = gain.filter(|gain| *gain > e.goodput.scaled(0.05)) {
+    if let Some(gain) = gain.filter(|gain| is_noticeable(*gain, e)) {
         let [capacity, now] = [e.goodput + gain, e.goodput].map(in_rate);
         let whose =
             if e.shared.is_some() { "its share of the path" } else { "the path's capacity" };
         words += &format!(" Without this limit: up to {capacity}, {whose}, instead of {now}.");
     }
     words
+}
+
+/// Whether `gain` is worth a sentence.
+pub(crate) fn is_noticeable(gain: Rate, e: &Evidence) -> bool {
+    gain > e.goodput.scaled(0.05)
 }
 
 /// The verdict on a window above TCP, such as HTTP/2's or SSH's.

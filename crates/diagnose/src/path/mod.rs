@@ -24,6 +24,9 @@ const MIN_SEGMENTS: u64 = 100;
 /// Rates agree if they are within this factor of the reported one. `MIN_AGREEING_SHARE` is the share of the bytes that must agree.
 const AGREEMENT_FACTOR: f64 = 1.25;
 const MIN_AGREEING_SHARE: f64 = 0.5;
+/// Behind a link that is slower than the sender, at least this share of the bytes waits in a queue: BBR fills one in one RTT of eight
+/// (bbr_pacing_gain).
+const MIN_QUEUED_SHARE: f64 = 0.1;
 /// A loss counts as one at a full queue if the queueing delay before it was at least this share of the longest one.
 const AT_FULL: f64 = 0.6;
 /// Any burst makes queues shorter than this many segments, so they do not count.
@@ -34,7 +37,18 @@ const MIN_QUEUE_SEGMENTS: u64 = 8;
 const SAME_LINK_FACTOR: f64 = 1.1;
 
 /// Why a capture does not show the capacity, and how to capture so that it does.
-struct NoCapacity(String, &'static str);
+struct NoCapacity {
+    why: String,
+    next_step: &'static str,
+    /// The rate that bursts reached, with headers.
+    carries: Option<Rate>,
+}
+
+impl NoCapacity {
+    fn new(why: impl Into<String>, next_step: &'static str) -> NoCapacity {
+        NoCapacity { why: why.into(), next_step, carries: None }
+    }
+}
 
 const CAPTURE_LONGER: &str = "Capture a transfer of some megabytes, from before it begins.";
 const FILL_THE_PATH: &str = "Capture a transfer that fills the path.";
@@ -55,6 +69,9 @@ pub struct PathEstimate {
     /// How to capture so that more is known.
     #[serde(skip)]
     pub next_step: &'static str,
+    /// A rate that bursts reached, if a pacing sender may have set it.
+    #[serde(skip)]
+    pub carries: Option<Rate>,
     /// Queueing delays at the bottleneck.
     #[serde(skip)]
     pub waits: Waits,
@@ -104,12 +121,15 @@ impl PathEstimate {
         let clock = if stream.counts().timestamps { TIMESTAMPS } else { 0 };
         let header = HEADERS + clock + if ipv6 { IPV6_MORE } else { 0 };
         let seen = PathEvidence::new(stream, header);
-        let (capacity, next_step) = match seen.capacity(goodput) {
-            Ok(capacity) => (capacity, CAPTURE_LONGER),
-            Err(NoCapacity(why, next_step)) => (Finding::unknown(why), next_step),
+        let (capacity, next_step, carries) = match seen.capacity(goodput) {
+            Ok(capacity) => (capacity, CAPTURE_LONGER, None),
+            Err(NoCapacity { why, next_step, carries }) => {
+                (Finding::unknown(why), next_step, carries)
+            }
         };
         PathEstimate {
             next_step,
+            carries,
             rtt_s: seen.round_trip(),
             buffer_bytes: buffer(capacity.value(), seen.waits, seen.mss + header),
             waits: seen.waits,
@@ -178,8 +198,8 @@ impl<'a> PathEvidence<'a> {
     fn capacity(&self, goodput: Rate) -> Result<Finding<Rate>, NoCapacity> {
         let rates = self.stream.train_rates();
         let Some(rate) = self.stream.train_rate() else {
-            return Err(NoCapacity(
-                "no full segments were acknowledged one behind the other".into(),
+            return Err(NoCapacity::new(
+                "no full segments were acknowledged one behind the other",
                 CAPTURE_LONGER,
             ));
         };
@@ -187,11 +207,11 @@ impl<'a> PathEvidence<'a> {
             let why = format!(
                 "fewer than {MIN_SEGMENTS} full segments were acknowledged one behind the other"
             );
-            return Err(NoCapacity(why, CAPTURE_LONGER));
+            return Err(NoCapacity::new(why, CAPTURE_LONGER));
         }
         if rate < goodput.scaled(0.95) {
-            let why = "what was acknowledged one behind the other came with pauses".into();
-            return Err(NoCapacity(why, FILL_THE_PATH));
+            let why = "what was acknowledged one behind the other came with pauses";
+            return Err(NoCapacity::new(why, FILL_THE_PATH));
         }
         let near = |at: u64| {
             (rate.as_f64() / AGREEMENT_FACTOR..=rate.as_f64() * AGREEMENT_FACTOR)
@@ -199,8 +219,8 @@ impl<'a> PathEvidence<'a> {
         };
         let agreed: u64 = rates.iter().filter(|(at, _)| near(*at)).map(|(_, bytes)| bytes).sum();
         if (agreed as f64) < rates.total() as f64 * MIN_AGREEING_SHARE {
-            let why = "acknowledgements of full segments came at rates that do not agree".into();
-            return Err(NoCapacity(why, AVOID_CROSS_TRAFFIC));
+            let why = "acknowledgements of full segments came at rates that do not agree";
+            return Err(NoCapacity::new(why, AVOID_CROSS_TRAFFIC));
         }
         // A sender that paces below the path's rate shows its own rate. Without a queue of several segments, only a
         // rate that hardly varies is a link's.
@@ -208,15 +228,25 @@ impl<'a> PathEvidence<'a> {
         let steady = quantile(0.9) <= quantile(0.25) * SAME_LINK_FACTOR;
         let segment = Bytes::new(self.mss) / rate;
         let queue = self.waits.longest;
-        let waited = queue >= segment * 2 && (steady || queue >= segment * MIN_QUEUE_SEGMENTS);
+        let long = queue >= segment * 2 && (steady || queue >= segment * MIN_QUEUE_SEGMENTS);
+        let queued = self.stream.queued_train_rates().iter();
+        let queued: u64 = queued.filter(|(at, _)| near(*at)).map(|(_, bytes)| bytes).sum();
+        // A delayed acknowledgement waits, too, but at the receiver.
+        let spaced_by_queue = match self.stream.round_trips().vantage() {
+            Vantage::Sender | Vantage::Unknown => queued as f64 >= agreed as f64 * MIN_QUEUED_SHARE,
+            Vantage::Receiver | Vantage::Middle => true,
+        };
+        let waited = long && spaced_by_queue;
         if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
             let why = "seen from the receiver data did not wait on the way, or it does not show";
-            return Err(NoCapacity(why.into(), AT_SENDER));
+            return Err(NoCapacity::new(why, AT_SENDER));
         }
         if !waited {
             let rate = self.wire(rate);
-            let why = format!("data hardly waited on the way, which carries {rate} or more");
-            return Err(NoCapacity(why, FILL_THE_PATH));
+            let why = format!(
+                "data hardly waited on the way, which carries at least {rate}, from burst spacing, which a pacing sender may set"
+            );
+            return Err(NoCapacity { carries: Some(rate), ..NoCapacity::new(why, FILL_THE_PATH) });
         }
         let bound = |share| {
             let rate = rates.quantile(share).map_or(rate, Rate::from_bits_per_second);

@@ -151,6 +151,7 @@ mod tests {
     #[test]
     fn the_replay_error_names_only_the_unknown_path_parameters() {
         let nothing = PathEstimate {
+            carries: None,
             capacity_bps: Finding::unknown("there were pauses"),
             rtt_s: Finding::unknown("nothing was acknowledged"),
             buffer_bytes: Finding::unknown("it shows only where the capacity does"),

@@ -3,5 +3,6 @@
 mod captured;
 mod field;
 mod midway;
+mod paced;
 mod reader;
 mod receiver;

@@ -140,6 +140,11 @@ impl Stream {
         self.trains.rates()
     }
 
+    /// The rates of the trains whose data waited in a queue between the capture and the receiver.
+    pub fn queued_train_rates(&self) -> &Histogram {
+        self.trains.queued()
+    }
+
     /// Acknowledged data over time.
     pub fn deliveries(&self) -> &Deliveries {
         &self.deliveries
