@@ -194,10 +194,13 @@ pub(super) fn class(account: &Account, summary: &StreamSummary) -> Class {
         Hold::AfterLoss => Class::Congestion,
         Hold::TakenBack => Class::ReceiverApplication,
         Hold::Growing if has_grown => Class::Bandwidth,
+        // While the kernel counts a full send buffer, the congestion window is not full, whatever was lost before.
+        Hold::AfterLoss if summary.stopped_by_buffer => Class::SenderWindow,
         Hold::Growing => Class::Transport,
         // If the flight fills the window, the window sets the rate, and unread data delay acknowledgements as a queue does.
         Hold::Flat if summary.may_fill => Class::Unknown,
         Hold::Flat if fills_with_others => Class::Bandwidth,
+        Hold::Growing if summary.stopped_by_buffer => Class::SenderWindow,
         // A paced sender at capacity has no queue. A sender held by its buffer sends bursts faster than its mean rate.
         Hold::Flat if summary.trains_show_capacity && reaches(FULL_PATH_SHARE) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,
