@@ -149,6 +149,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         retransmitted: Some(retransmissions.segments()),
         loss_events: retransmissions.loss_events(),
         loses_elsewhere: loses_elsewhere(stream),
+        doubts_queue: stream.round_trips().vantage() == Vantage::Unknown,
         timeouts: retransmissions.timeouts,
         zero_windows: counts.zero_windows,
         lasted,

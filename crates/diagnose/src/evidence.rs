@@ -122,6 +122,10 @@ pub struct Evidence {
     pub doubts_rtt_min: bool,
     /// The median RTT.
     pub rtt: Option<Duration>,
+    /// The distance from the capture to the sender is unknown. Delayed acknowledgements alone may then raise `rtt` above `rtt_min`.
+    pub doubts_queue: bool,
+    /// The peer's window limited it often, so that acknowledgements may have waited for a program that reads.
+    pub(crate) held_by_peer: bool,
     /// `rtt` is not a median but the kernel's smoothed RTT at one moment.
     pub rtt_is_smoothed: bool,
     /// The capture has no acknowledgement of the data: `goodput` is the rate at which it was sent.
@@ -266,19 +270,21 @@ impl Evidence {
     /// The minimum and the median RTT if a standing queue accounts for the difference. BBR probes the bandwidth during one RTT in
     /// eight (bbr_pacing_gain), so the queue of its probes does not raise the median.
     pub(crate) fn standing_queue(&self) -> Option<(Duration, Duration)> {
-        self.rtt_min.zip(self.rtt).filter(|(min, rtt)| has_standing_queue(*rtt, *min))
+        let known = self.rtt_min.zip(self.rtt).filter(|_| !self.doubts_queue);
+        known.filter(|(min, rtt)| has_standing_queue(*rtt, *min))
     }
 
     /// Whether packets are lost repeatedly at the capacity without a standing queue, as at a policer.
     pub(crate) fn drops_without_queue(&self) -> bool {
         let is_lossy = self.loss_events >= MIN_LOSS_EVENTS;
-        is_lossy && self.standing_queue().is_none() && !self.model_based && !self.in_device
+        let no_queue = self.standing_queue().is_none() && !self.doubts_queue;
+        is_lossy && no_queue && !self.model_based && !self.in_device
     }
 
     /// Whether the sender may pace its segments, or a link spaces them evenly: no queue is visible, and nothing else shows which.
     pub(crate) fn may_be_paced(&self) -> bool {
         let is_even = self.even && self.standing_queue().is_none() && !self.drops_without_queue();
-        let is_spaced = self.paced || is_even;
+        let is_spaced = self.paced || is_even || self.doubts_queue;
         is_spaced && !self.in_device && !self.model_based && self.shared.is_none()
     }
 

@@ -13,7 +13,7 @@ const INITIAL_WINDOW: f64 = 10.0;
 /// seen, if the limit itself allows more than the capacity, or if another known limit is below it.
 pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
     match class {
-        Class::Bandwidth => return Some(Rate::ZERO),
+        Class::Bandwidth => return (!e.may_be_paced()).then_some(Rate::ZERO),
         Class::ReceiverWindow
         | Class::ReceiverApplication
         | Class::SenderWindow

@@ -335,6 +335,10 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
              ignores random losses (bbr) looks the same",
             losses(e)
         );
+    } else if e.doubts_queue && !e.even {
+        words += &format!(
+            ": its round trip is uncertain, so a queue does not show. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
+        );
     } else if e.may_be_paced() {
         words += &format!(
             ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
