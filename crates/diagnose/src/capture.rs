@@ -19,9 +19,10 @@ use crate::evidence::{Nagle, TimerWait};
 use crate::explained::explains;
 use crate::flow::OnFullPath;
 use crate::limits::{FREQUENT_SHARE, MIN_PRINTED_SHARE};
+use crate::live::PROMPT_WINDOW_SHARE;
 use crate::path::{PathEstimate, loses_elsewhere};
-use crate::remarks::{beside, remarks};
 use crate::quantities::in_rate;
+use crate::remarks::{beside, remarks};
 use crate::unscaled::filled_window;
 use crate::words::is_noticeable;
 use crate::{CaptureExtent, Class, Evidence, Facts, Flow, LimitVerdict, Limits, Reader, Stall};
@@ -38,12 +39,16 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     let begins_midway = connection.handshake.offers[0].is_none();
     evidence.doubts_rtt_min = begins_midway && is_never_empty(stream);
     let is_brief = is_brief(connection, side);
-    let summary = StreamSummary::new(stream, &evidence, begins_midway, is_brief);
+    let mut summary = StreamSummary::new(stream, &evidence, begins_midway, is_brief);
     if let Some(window) = summary.filled {
         (evidence.window, evidence.window_round) = (Some(window), evidence.flight_round);
     }
     let mut limits = Classifier { summary, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
+    if evidence.reader == Reader::Late && is_filled_by_unread(&evidence) {
+        summary.unread_fills = true;
+        limits = Classifier { summary, known: true }.limits(stream);
+    }
     let probes = probes_window(connection).filter(|(prober, _)| *prober == side);
     if let Some((_, closed_for)) = probes {
         limits = Limits::only(Class::ReceiverApplication, closed_for);
@@ -82,6 +87,12 @@ fn reader(stream: &Stream, limits: &Limits) -> Reader {
     } else {
         Reader::Unknown
     }
+}
+
+/// Whether unread data kept the windows that were full far below the largest one: a buffer that once held more still does.
+fn is_filled_by_unread(e: &Evidence) -> bool {
+    let both = e.window.zip(e.largest_window);
+    both.is_some_and(|(window, largest)| window <= largest.scaled(PROMPT_WINDOW_SHARE))
 }
 
 /// The path's capacity as trains of acknowledgements show it. If it is below the mean delivery rate, the trains span pauses and
@@ -138,6 +149,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         best: best(stream).filter(|_| measures_rounds(stream)),
         rtt_min: stream.round_trips().min(),
         rtt: stream.round_trips().median(),
+        doubts_queue: stream.round_trips().vantage() == Vantage::Unknown,
         window: full.map(|(window, _)| window),
         window_round: full.map(|(_, round)| round),
         min_window: counts.windows.min().map(Bytes::new),
@@ -149,7 +161,6 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         retransmitted: Some(retransmissions.segments()),
         loss_events: retransmissions.loss_events(),
         loses_elsewhere: loses_elsewhere(stream),
-        doubts_queue: stream.round_trips().vantage() == Vantage::Unknown,
         timeouts: retransmissions.timeouts,
         zero_windows: counts.zero_windows,
         lasted,
@@ -292,6 +303,7 @@ fn flow(connection: &Connection, side: usize) -> Flow {
     });
     flow.remarks = remarks(connection, side);
     flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
+    flow.remarks.extend(unknown_gain(&flow));
     if let Some(window) = filled_window(stream) {
         flow.remarks.push(format!(
             "how windows are scaled is taken from the flights: they stop at a window of {}",
@@ -304,18 +316,10 @@ fn flow(connection: &Connection, side: usize) -> Flow {
         last: connection.last,
         packets: connection.packets,
         classifier,
-    flow.remarks.extend(unknown_gain(&flow));
     });
     flow
 }
 
-/// Whether data was always in flight, so that a queue may have stood all the time. Up to one round trip without data is
-/// allowed, because the path also seems empty before the first acknowledgement.
-fn is_never_empty(stream: &Stream) -> bool {
-    let empty = [Hold::Idle, Hold::IdleOrFull, Hold::Unseen, Hold::Waiting, Hold::Quiet];
-    let round_trip = stream.round_trips().min().unwrap_or_default();
-    stream.accounts().held(&empty) < round_trip
-}
 /// The rate of bursts, if it would be the capacity without this limit, but a pacing sender may have set it.
 fn unknown_gain(flow: &Flow) -> Option<String> {
     let sure = Evidence { doubts_capacity: false, ..flow.evidence };
@@ -327,3 +331,10 @@ fn unknown_gain(flow: &Flow) -> Option<String> {
     ))
 }
 
+/// Whether data was always in flight, so that a queue may have stood all the time. Up to one round trip without data is
+/// allowed, because the path also seems empty before the first acknowledgement.
+fn is_never_empty(stream: &Stream) -> bool {
+    let empty = [Hold::Idle, Hold::IdleOrFull, Hold::Unseen, Hold::Waiting, Hold::Quiet];
+    let round_trip = stream.round_trips().min().unwrap_or_default();
+    stream.accounts().held(&empty) < round_trip
+}

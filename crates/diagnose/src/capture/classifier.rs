@@ -82,6 +82,8 @@ pub(super) struct StreamSummary {
     stopped_by_buffer: bool,
     /// The window that flights fill, if the capture lacks the window scale but the flights determine it.
     pub filled: Option<Bytes>,
+    /// Whether the receiving program often reads late, and unread data kept the windows that were full far below the largest one.
+    pub unread_fills: bool,
     /// Whether fewer bytes are in flight than the smallest send buffer holds.
     small: bool,
     /// Whether flights might fill the window, because its scale is unknown.
@@ -124,6 +126,7 @@ impl StreamSummary {
             paced_at: stream.reported().pacing_limit.map(|limit| limit.scaled(FULL_PATH_SHARE)),
             stopped_by_buffer: stream.reported().is_stopped_by_buffer,
             filled,
+            unread_fills: false,
             small,
             may_fill,
             may_vary: may_fill && min_windows(stream).is_some_and(varies),
@@ -185,22 +188,23 @@ pub(super) fn class(account: &Account, summary: &StreamSummary) -> Class {
         Hold::Silent => Class::Stalled,
         Hold::WindowShut => Class::ReceiverApplication,
         Hold::WindowFull if full => Class::Bandwidth,
+        Hold::WindowFull if summary.unread_fills => Class::ReceiverApplication,
         Hold::WindowFull => Class::ReceiverWindow,
         Hold::Doubling | Hold::Growing if summary.may_vary && !has_grown => Class::Unknown,
         Hold::Doubling if has_grown => Class::Bandwidth,
         Hold::Doubling => Class::Opportunity,
         Hold::AfterLoss | Hold::TakenBack if full || reaches(QUITE_FULL) => Class::Bandwidth,
+        // While the kernel counts a full send buffer, the congestion window is not full, whatever was lost before.
+        Hold::AfterLoss if summary.stopped_by_buffer => Class::SenderWindow,
         Hold::AfterLoss | Hold::Growing if fills_with_others => Class::Bandwidth,
         Hold::AfterLoss => Class::Congestion,
         Hold::TakenBack => Class::ReceiverApplication,
         Hold::Growing if has_grown => Class::Bandwidth,
-        // While the kernel counts a full send buffer, the congestion window is not full, whatever was lost before.
-        Hold::AfterLoss if summary.stopped_by_buffer => Class::SenderWindow,
+        Hold::Growing if summary.stopped_by_buffer => Class::SenderWindow,
         Hold::Growing => Class::Transport,
         // If the flight fills the window, the window sets the rate, and unread data delay acknowledgements as a queue does.
         Hold::Flat if summary.may_fill => Class::Unknown,
         Hold::Flat if fills_with_others => Class::Bandwidth,
-        Hold::Growing if summary.stopped_by_buffer => Class::SenderWindow,
         // A paced sender at capacity has no queue. A sender held by its buffer sends bursts faster than its mean rate.
         Hold::Flat if summary.trains_show_capacity && reaches(FULL_PATH_SHARE) => Class::Bandwidth,
         Hold::Flat if account.queue && reaches(NEARLY_FULL) => Class::Bandwidth,

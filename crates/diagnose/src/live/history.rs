@@ -23,7 +23,7 @@ const ARRIVAL_ROUNDS: u64 = 4;
 
 /// A peer that reads at once mostly advertises more than this share of its largest window. The rest are the last data, which may
 /// be unread when they are acknowledged.
-const PROMPT_WINDOW_SHARE: f64 = 2.0 / 3.0;
+pub const PROMPT_WINDOW_SHARE: f64 = 2.0 / 3.0;
 
 /// With fewer segments in flight, delayed acknowledgements and small writes add as much as a queue to a receiver's RTT.
 const MIN_QUEUE_SEGMENTS: u64 = 8;

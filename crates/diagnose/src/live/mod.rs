@@ -24,6 +24,7 @@ use self::period::Totals;
 use crate::evidence::QUEUE;
 use crate::{Class, Evidence, Limits};
 
+pub(crate) use self::history::PROMPT_WINDOW_SHARE;
 pub use self::period::Period;
 pub use self::sliding::SlidingLive;
 

@@ -27,7 +27,7 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
                   listen, or a device on the path removed the option.";
     } else if e.reader == Reader::Late {
         words += " Its program often reads late, and unread data keeps the window small.";
-    } else if e.is_sampled && e.reader == Reader::Unknown {
+    } else if e.reader == Reader::Unknown {
         words += " Either its buffer is small, or its program reads slowly.";
     }
     words

@@ -19,6 +19,11 @@ fn back(ack: u32, seq: u32) -> Segment {
 /// A sender that fills a window of 128,000 bytes in each of 60 round trips. The receiving program reads at once, but leaves the
 /// data in `late` rounds unread for 400 ms.
 fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
+    filled_by(has_handshake, |_| FLIGHT, late)
+}
+
+/// As [`filled`], with windows of `flight` segments in each round.
+fn filled_by(has_handshake: bool, flight: impl Fn(u32) -> u32, late: impl Fn(u32) -> bool) -> Flow {
     let mut captured = Captured::default();
     let options = offer(MSS);
     if has_handshake {
@@ -29,27 +34,28 @@ fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
     }
     // The window field at a scale of 7.
     let window = |segments: u32| ((segments * MSS) >> 7) as u16;
-    let mut at = RTT;
+    let (mut at, mut first) = (RTT, 0);
     for round in 0..ROUNDS {
-        let first = round * FLIGHT;
-        for n in 0..FLIGHT {
+        let [flight, next] = [flight(round), flight(round + 1)];
+        for n in 0..flight {
             let seq = 1 + (first + n) * MSS;
             captured.take(at + u64::from(n), Segment { seq, payload: MSS, ..sent() });
         }
         at += RTT;
         let is_late = late(round);
-        for n in 1..=FLIGHT {
-            let open = if is_late { FLIGHT - n } else { FLIGHT };
+        for n in 1..=flight {
+            let open = if is_late { flight - n } else { next };
             let ack = Segment { window: window(open), ..back(1 + (first + n) * MSS, 1) };
             captured.take(at + u64::from(n), ack);
         }
-        at += u64::from(FLIGHT) + 1;
+        at += u64::from(flight) + 1;
         if is_late {
             at += 400_000;
-            let opened = back(1 + (first + FLIGHT) * MSS, 1);
-            captured.take(at, Segment { window: window(FLIGHT), ..opened });
+            let opened = back(1 + (first + flight) * MSS, 1);
+            captured.take(at, Segment { window: window(next), ..opened });
             at += 1;
         }
+        first += flight;
     }
     captured.flow()
 }
@@ -71,6 +77,15 @@ fn the_fix_for_a_partly_late_reader_comes_before_the_buffer() {
 }
 
 /// Each round trip of 50 ms is followed by 400 ms with a closed window.
+/// The receiver once took 128 segments; later, unread data leaves room for 40, whether a round is late or not.
+#[test]
+fn windows_that_unread_data_keeps_small_are_the_readers() {
+    let flow =
+        filled_by(true, |round| if round < 5 { FLIGHT } else { 40 }, |round| round % 10 == 9);
+    assert_eq!(flow.verdict.class, Class::ReceiverApplication, "{}", flow.verdict.words);
+    assert_eq!(flow.limits.share(Class::ReceiverWindow), 0.0, "{:?}", flow.limits);
+}
+
 #[test]
 fn a_window_closed_by_unread_data_gets_no_buffer_advice() {
     let Flow { verdict, fix, .. } = filled(true, |_| true);
