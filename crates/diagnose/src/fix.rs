@@ -1,11 +1,11 @@
 //! The remedies of limits, as sentences.
 
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::evidence::{
     BUFFER_MISSING, Failure, LOG_COMMAND, ONE_INTERVAL, QUEUE_AFTER_LOSS, UNREAD,
 };
-use crate::quantities::ms;
+use crate::quantities::{in_rate, ms};
 use crate::{Arrivals, Class, Evidence, HostBuffer, Reader, WindowClamp};
 
 /// The remedy, as a sentence.
@@ -71,8 +71,13 @@ pub fn fix(class: Class, e: &Evidence) -> String {
 /// above its minimum.
 fn overflows(e: &Evidence) -> bool {
     let before_losses = !e.is_sampled && e.loss_events > 0 && !e.loses_elsewhere;
-    before_losses
-        || e.rtt_min.zip(e.rtt).is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
+    before_losses || has_queue(e)
+}
+
+/// Whether the RTT is far above its minimum.
+fn has_queue(e: &Evidence) -> bool {
+    let both = e.rtt_min.zip(e.rtt).filter(|_| !e.doubts_queue);
+    both.is_some_and(|(min, rtt)| rtt > min.scaled(QUEUE_AFTER_LOSS))
 }
 
 /// The handshake takes a round trip, and so does each doubling in slow start, whatever the capacity.
@@ -87,7 +92,8 @@ fn opportunity_fix(e: &Evidence) -> String {
 /// The remedy for losses.
 fn congestion_fix(e: &Evidence) -> &'static str {
     match () {
-        _ if e.doubts_rtt_min => {
+        // The path's own round trip is no longer than the shortest one seen, so a queue that shows is there.
+        _ if e.doubts_rtt_min && !has_queue(e) => {
             "Capture or follow it from before it begins: if the RTT is far longer than the handshake's, the losses are a \
              queue's overflow. Otherwise find where packets are lost."
         }
@@ -170,7 +176,10 @@ impl BufferKind {
         let least = needed_window(now, e).map_or(Bytes::ZERO, |window| window * 2);
         let suffices = |max: Bytes| max > now_buffer && max >= least;
         let needed = match least > now_buffer {
-            true => format!("at least {least}"),
+            true => format!(
+                "at least {least}, twice the capacity times the RTT{}",
+                factors(e.capacity, now.map(|(_, rtt)| rtt))
+            ),
             false => format!("more than {now_buffer}"),
         };
         match host {
@@ -199,6 +208,12 @@ impl BufferKind {
             ),
         }
     }
+}
+
+/// The two factors of a window, in parentheses, so that a reader can check it.
+fn factors(rate: Option<Rate>, rtt: Option<Duration>) -> String {
+    let both = rate.zip(rtt);
+    both.map_or(String::new(), |(rate, rtt)| format!(" ({} x {})", in_rate(rate), ms(rtt)))
 }
 
 /// The window for the path's capacity at the RTT of `now`.
@@ -268,8 +283,9 @@ fn bandwidth_fix(e: &Evidence) -> String {
     match e.sweet_spot() {
         Some(window) if e.standing_queue().is_some() => format!(
             "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver, \
-             the {} times the RTT without the queue (sweetspot tune).",
-            if e.shared.is_some() { "connection's rate" } else { "capacity" }
+             the {} times the RTT without the queue{} (sweetspot tune).",
+            if e.shared.is_some() { "connection's rate" } else { "capacity" },
+            factors(e.capacity, e.rtt_min)
         ),
         _ if e.standing_queue().is_some() => "Only a faster path would raise the rate. An AQM at the bottleneck (fq_codel) would keep its queue \
                                        short."
