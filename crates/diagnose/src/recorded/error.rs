@@ -52,9 +52,9 @@ pub enum RecordingError {
         "this socket only received; one reading cannot show its limit; log several: {LOG_COMMAND}"
     )]
     OnlyReceived,
-    /// One reading, of a kernel that does not count times.
+    /// One reading, of a kernel that does not count times, or before anything was acknowledged.
     #[error(
-        "expected two readings, or one of a kernel that counts busy time (Linux 4.9): log with: {LOG_COMMAND}"
+        "expected two readings, or one after data was acknowledged, with its busy time (Linux 4.9); log with: {LOG_COMMAND}"
     )]
     OneReading,
 }

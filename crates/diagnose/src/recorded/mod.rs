@@ -95,6 +95,7 @@ impl Recording {
         evidence.is_one_reading = self.is_one_reading;
         if self.is_one_reading {
             evidence.unknown_because = Some(ONE_INTERVAL);
+            evidence.held_by_peer = limits.share(Class::ReceiverWindow) >= FREQUENT_SHARE;
             // The kernel timed the limits over the whole life, but the flight is that at its end.
             evidence.flight = None;
             evidence.buffer_then = self.buffer_then();

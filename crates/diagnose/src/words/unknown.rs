@@ -50,14 +50,22 @@ fn beyond_totals(share: f64, e: &Evidence) -> String {
         words += &format!(" In all, {}.", resent(e));
     }
     if let Some((min, rtt)) = e.rtt_min.zip(e.rtt) {
+        let when = match e.buffer_then {
+            BufferThen::Full => " Then",
+            _ => " At that moment",
+        };
+        let times = rtt.as_secs_f64() / min.as_secs_f64();
         words += &match e.standing_queue() {
+            Some(_) if e.held_by_peer => format!(
+                "{when} the RTT was {}, {times:.1} times its minimum: a queue stood, or the receiving program read late.",
+                ms(rtt)
+            ),
             Some(_) => format!(
-                " At that moment the RTT was {}, {:.1} times its minimum: a queue stood, as at the path's capacity.",
-                ms(rtt),
-                rtt.as_secs_f64() / min.as_secs_f64()
+                "{when} the RTT was {}, {times:.1} times its minimum: a queue stood, as at the path's capacity.",
+                ms(rtt)
             ),
             None => format!(
-                " At that moment the RTT was {} (minimum {}): no queue stood, as with {}.",
+                "{when} the RTT was {} (minimum {}): no queue stood, as with {}.",
                 ms(rtt),
                 ms(min),
                 match e.model_based {

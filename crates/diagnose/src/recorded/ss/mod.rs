@@ -368,7 +368,9 @@ fn life(ends: [SocketAddr; 2], sample: Sample) -> Option<Recording> {
     let ended = Sample { at: Time::ZERO + sample.busy, ..sample };
     let samples = vec![beginning, ended];
     let recording = Recording { is_one_reading: true, ..Recording::new(ends, samples) };
-    (sample.busy > Duration::ZERO).then_some(recording)
+    // Before the first acknowledgement of data, the totals show neither a rate nor a limit.
+    let shows = sample.busy > Duration::ZERO && sample.acked > Bytes::ZERO;
+    shows.then_some(recording)
 }
 
 /// Whether a line has words with numbers that every version of ss prints.
