@@ -106,7 +106,7 @@ fn congestion_fix(e: &Evidence) -> &'static str {
              connection. To shorten them, pace the sender (SO_MAX_PACING_RATE, bbr, or sweetspot send)."
         }
         _ => {
-            "Find where packets are lost. If a buffer is too small for bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
+            "Find where packets are lost. If a policer or a small buffer drops bursts, pace the sender (SO_MAX_PACING_RATE, bbr, \
              or sweetspot send). If losses are random, repair the link."
         }
     }
@@ -210,10 +210,10 @@ impl BufferKind {
     }
 }
 
-/// The two factors of a window, in parentheses, so that a reader can check it.
+/// The two factors of a window, with which a reader can check it.
 fn factors(rate: Option<Rate>, rtt: Option<Duration>) -> String {
     let both = rate.zip(rtt);
-    both.map_or(String::new(), |(rate, rtt)| format!(" ({} x {})", in_rate(rate), ms(rtt)))
+    both.map_or(String::new(), |(rate, rtt)| format!(", {} x {}", in_rate(rate), ms(rtt)))
 }
 
 /// The window for the path's capacity at the RTT of `now`.
@@ -282,8 +282,8 @@ fn bandwidth_fix(e: &Evidence) -> String {
     }
     match e.sweet_spot() {
         Some(window) if e.standing_queue().is_some() => format!(
-            "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver, \
-             the {} times the RTT without the queue{} (sweetspot tune).",
+            "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver \
+             (sweetspot tune): the {} times the RTT without the queue{}.",
             if e.shared.is_some() { "connection's rate" } else { "capacity" },
             factors(e.capacity, e.rtt_min)
         ),

@@ -18,6 +18,9 @@ pub const SENDER_OR_PATH: &str = "sender or path";
 /// The name of a limit by a window above TCP, which the receiver's messages grant.
 const WINDOW_ABOVE_TCP: &str = "window above TCP";
 
+/// The name of the path's capacity if a pacing sender may have set the rate.
+const LINK_OR_PACING: &str = "link or pacing";
+
 /// If the mean over the whole time is at least this share of the rate, only the rate is printed.
 const SAME_RATE: f64 = 0.9;
 
@@ -177,6 +180,7 @@ impl Flow {
         self.limits.words_as(|class| match class {
             Class::Unknown if self.evidence.is_beyond_receiver() => SENDER_OR_PATH,
             Class::WaitingForPeer if self.evidence.granted.is_some() => WINDOW_ABOVE_TCP,
+            Class::Bandwidth if self.evidence.may_be_paced() => LINK_OR_PACING,
             class => class.words(),
         })
     }
@@ -332,7 +336,7 @@ impl Traits {
 pub(crate) fn brief(cause: Class, traits: Traits) -> &'static str {
     match cause {
         Class::WaitingForPeer if traits.is_granted => "wnd above TCP",
-        Class::Bandwidth if traits.may_be_paced => "link or pacing",
+        Class::Bandwidth if traits.may_be_paced => LINK_OR_PACING,
         cause => cause.brief(),
     }
 }

@@ -58,6 +58,7 @@ fn an_uncertain_round_trip_shows_no_queue() {
     assert!(near.verdict.words.contains("standing queue"), "{}", near.verdict.words);
     let Flow { verdict, fix, expected_gain_bps, .. } = &unknown;
     assert_eq!((verdict.class, unknown.brief()), (Class::Bandwidth, "link or pacing"));
+    assert!(unknown.time().starts_with("link or pacing"), "{}", unknown.time());
     assert!(!verdict.words.contains("standing queue") && !fix.contains("AQM"), "{verdict:?}");
     assert_eq!(*expected_gain_bps, None);
 }
