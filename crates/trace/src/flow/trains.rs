@@ -88,8 +88,8 @@ impl Trains {
         &self.rates
     }
 
-    /// The rates of the trains whose last data waited for two segments or more: a queue, not the sender, spaced them. A pacing
-    /// sender spaces the others.
+    /// The rates of the trains that waited for two segments or more at their end: a queue spaced them. A pacing sender may have
+    /// spaced the others.
     pub fn queued(&self) -> &Histogram {
         &self.queued
     }

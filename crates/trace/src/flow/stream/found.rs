@@ -140,7 +140,7 @@ impl Stream {
         self.trains.rates()
     }
 
-    /// The rates of the trains whose data waited in a queue between the capture and the receiver.
+    /// The rates of the trains that waited in a queue between the capture and the receiver.
     pub fn queued_train_rates(&self) -> &Histogram {
         self.trains.queued()
     }
