@@ -12,6 +12,7 @@ mod live;
 mod scenario;
 mod show;
 mod target;
+mod short_names;
 mod tcpinfo;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ use self::input::Input;
 use self::target::DiagnosisTarget;
 use super::Ending;
 use sweetspot_program::print::Shown;
+pub use self::short_names::short_names;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -117,15 +119,27 @@ For a directory: captures, each with file and these members, or error.
 With --follow, each second has one line with at_s, connections_total,
 lost_packets and connections; the object above is the last line.
 
-Tables shorten names; sweetspot top --help lists them. In the table of --follow,
-- is a rate in the first second, or a round trip that no packet has shown yet.";
+In the table of --follow, - is a rate in the first second, or a round trip that
+no packet has shown yet; \u{2265} marks a round trip without the part between
+the capture and the sender.";
+
+/// Further short names in tables, of a cause within a class.
+const SHORT_CAUSES: &str = "
+  link or pacing  path at capacity, or a sender that paces its segments
+  wnd above TCP   waiting for the peer: a window of the protocol above TCP
+  sender or path  unknown at the receiving end: not limited there";
+
+/// The end of the help.
+fn after_help() -> String {
+    format!("{EXAMPLES}\n\nShort names in tables:\n{}{SHORT_CAUSES}", short_names())
+}
 
 /// Find the limit of a connection, its cause and its fix
 ///
 /// A live connection is watched from outside, without effect on its program. The sending side knows most; the receiving side
 /// knows its own window, its reader, and queues on the path.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = after_help())]
 pub struct DiagnoseArguments {
     /// A process, with its children; an end of a connection (`ADDRESS:PORT`, `HOST:PORT`); a capture or the output
     /// of `ss -ti`; a directory of captures; or `-` for standard input

@@ -13,7 +13,6 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use sweetspot_diagnose::Class;
 use sweetspot_diagnose::live::ENOUGH_INTERVALS;
 use sweetspot_linux::clock;
 use sweetspot_system::Interruption;
@@ -24,6 +23,7 @@ use self::readings::Readings;
 use self::record::Recording;
 use self::view::HELP;
 use super::Ending;
+use super::diagnose::short_names;
 use sweetspot_program::print::out_while_read;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_watch::{ConnectionList, NamespaceConnections};
@@ -43,6 +43,9 @@ Members of --json:
   connections_total  all connections that match the filter
   connections        the first --rows of them, each with:
     local, remote, state, congestion, pid, program, uid
+                       state in full, which the table shortens as ss does:
+                       Established (ESTAB), FinWait1 (FIN1), FinWait2 (FIN2),
+                       CloseWait (CLOSEW)
     side               the end on this host: sender or receiver
     goodput_bps        payload per second in the last interval
     rtt_s, rtt_min_s   round trips
@@ -60,15 +63,6 @@ const SENDER_OR_PATH_HELP: &str =
     "  sender or path  this host receives, and does not limit the rate; the other
                   end knows more: run sweetspot diagnose there";
 
-/// The short names of limits in the table, each with its name in diagnose.
-fn short_names() -> String {
-    let names = Class::ALL.map(|class| (class.brief(), class));
-    let shortened = names.iter().filter(|(short, class)| *short != class.words());
-    let lines: Vec<String> =
-        shortened.map(|(short, class)| format!("  {short:<15} {class}")).collect();
-    lines.join("\n")
-}
-
 /// The end of the help, including the text shown by `?`.
 fn after_help() -> String {
     // clap keeps indented lines unchanged.
@@ -82,7 +76,7 @@ fn after_help() -> String {
 
 /// Show this host's TCP connections and the limit of each
 ///
-/// Only established connections are listed; diagnose also reports unanswered SYNs. "Limited by" is the limit that `sweetspot diagnose` names, over the last 10 seconds; with --once, over the interval. It changes
+/// Connections that are still opening (SYN-SENT) are not listed; `sweetspot diagnose HOST:PORT` reports them. "Limited by" is the limit that `sweetspot diagnose` names, over the last 10 seconds; with --once, over the interval. It changes
 /// once another limit accounts for most of that time. Rates and round trips are of the last interval.
 #[derive(Debug, clap::Args)]
 #[command(after_help = after_help())]
