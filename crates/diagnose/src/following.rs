@@ -23,6 +23,9 @@ pub struct RecentFlow {
     pub goodput_bps: Option<f64>,
     /// The latest RTT, if the capture shows the whole round trip.
     pub rtt_s: Option<f64>,
+    /// A lower bound of the latest RTT, if only the part behind the capture is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_at_least_s: Option<f64>,
     /// Payload acknowledged since the connection began or was first seen.
     pub bytes: u64,
     /// Segments retransmitted since then.
@@ -125,11 +128,13 @@ impl Following {
         seen.insert(key, Earlier { acked, traits, limits });
         let trips = stream.round_trips();
         let shows_all = trips.vantage() != Vantage::Unknown;
+        let rtt = trips.latest().map(Duration::as_secs_f64);
         RecentFlow {
             source: connection.ends[side],
             destination: connection.ends[1 - side],
             goodput_bps: rate,
-            rtt_s: trips.latest().filter(|_| shows_all).map(Duration::as_secs_f64),
+            rtt_s: rtt.filter(|_| shows_all),
+            rtt_at_least_s: rtt.filter(|_| !shows_all),
             bytes: acked,
             retransmitted_segments: stream.retransmissions().segments(),
             limited_by,
@@ -222,6 +227,8 @@ mod tests {
         let early = after(HISTORY as u64 - 2);
         assert!(early.measuring && early.limited_by == Class::Unknown, "{early:?}");
         assert!(!after(HISTORY as u64).measuring);
+        // Neither a handshake nor timestamps show how far the sender is.
+        assert_eq!((early.rtt_s, early.rtt_at_least_s), (None, Some(0.1)));
     }
 
     /// The answer to a first SYN may still come; a repeated SYN had no answer.

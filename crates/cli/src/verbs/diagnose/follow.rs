@@ -9,24 +9,28 @@ use std::process::ExitCode;
 use ratatui::crossterm::terminal;
 use serde::Serialize;
 use sweetspot_diagnose::following::{Following, RecentFlow};
+use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL};
 use sweetspot_diagnose::report::{NO_TCP, Reading};
-use sweetspot_diagnose::{counted, percent};
+use sweetspot_diagnose::{Class, counted, percent};
 use sweetspot_linux::clock;
 use sweetspot_linux::diag::{Detail, DiagConnection};
 use sweetspot_linux::namespace::NetworkNamespace;
 use sweetspot_system::Interruption;
 use sweetspot_trace::flow::SenderReport;
-use sweetspot_units::{Duration, Rate, Time};
-use sweetspot_watch::{MEASURING, NamespaceConnections};
+use sweetspot_units::{Duration, Time};
+use sweetspot_watch::{MEASURING, NamespaceConnections, sample};
 
 use super::followed::{ALL_DEVICES, Followed, PATIENCE};
 use super::{DiagnoseArguments, show};
 use crate::verbs::Ending;
 use sweetspot_program::print::{Shown, clear_screen, out_while_read};
+use sweetspot_program::usage_error::UsageError;
 
 /// Interval between two tables.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Width for the address and port of an end: a table has 80 columns, and any IPv4 address fits.
+/// Width of a table without a terminal.
+const COLUMNS: usize = 80;
+/// Width for the address and port of an end in [`COLUMNS`]: any IPv4 address fits.
 const END_WIDTH: usize = 21;
 
 /// One table in JSON.
@@ -48,8 +52,7 @@ fn enter(name: &str) -> Result<(), String> {
 
 /// This host's own connections, with the facts that packets do not show.
 fn own_connections() -> Vec<DiagConnection> {
-    let detail = Detail { info: true, ..Detail::NONE };
-    let connections = NamespaceConnections::own().and_then(|mut own| own.read(detail));
+    let connections = NamespaceConnections::own().and_then(|mut own| own.read(Detail::ALL));
     connections.unwrap_or_default()
 }
 
@@ -64,33 +67,49 @@ fn know_scales(reading: &mut Reading) {
     }
 }
 
-/// The kernel's counters of the data that this host sends.
+/// The kernel's counters of the connections of this host.
 #[derive(Default)]
 struct OwnSenders {
-    /// Each connection's time limited by the send buffer, and its time with data in flight, when first seen.
-    first: HashMap<[SocketAddr; 2], [Duration; 2]>,
+    watched: HashMap<[SocketAddr; 2], Live>,
+    due: Time,
 }
 
 impl OwnSenders {
-    /// Reports on them to `reading`. A capture shows evenly spaced segments and pauses, but not why.
-    fn report_to(&mut self, reading: &mut Reading) {
+    /// Samples them, if that is due at `now`.
+    fn sample(&mut self, now: Time) {
+        if now < self.due {
+            return;
+        }
         for connection in own_connections() {
-            let Some(info) = connection.info else { continue };
-            let (ends, now) =
-                ([connection.local, connection.remote], [info.sndbuf_limited, info.busy_time]);
-            let first = *self.first.entry(ends).or_insert(now);
-            let [stopped, busy] = [0, 1].map(|n| now[n].saturating_sub(first[n]));
+            let Some(sample) = sample(&connection, now) else { continue };
+            let (local, remote) = (connection.local, connection.remote);
+            let live = self.watched.entry([local, remote]);
+            live.or_insert_with(|| Live::between(local.ip(), remote.ip())).handle(sample);
+        }
+        self.watched.retain(|_, live| live.last().is_some_and(|last| last.at == now));
+        // On a host with thousands of connections, this takes at most a twentieth of the time.
+        self.due = now + SAMPLE_INTERVAL.max(clock::now().since(now) * 20);
+    }
+
+    /// Reports on the data that they send to `reading`. A capture shows evenly spaced segments and pauses, but not why.
+    fn report_to(&self, reading: &mut Reading) {
+        for (ends, live) in &self.watched {
             let report = SenderReport {
-                pacing_limit: Some(info.max_pacing_rate).filter(|limit| *limit != Rate::MAX),
-                is_stopped_by_buffer: stopped * 2 > busy,
+                pacing_limit: live.last().and_then(|last| last.pacing_limit),
+                is_stopped_by_buffer: live.limits().dominant() == Class::SenderWindow,
             };
-            reading.know_sender(ends, report);
+            reading.know_sender(*ends, report);
         }
     }
 }
 
 /// Follows `what` until --for has passed or a signal arrives, and then reports on all of it, as on a capture.
 pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
+    if what == Path::new("-") {
+        let wrong = "--follow -: standard input cannot be followed; write it to a file and follow that, or read it to its end: \
+                     sweetspot diagnose -";
+        return Err(UsageError::new(wrong).into());
+    }
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.max_flows());
@@ -98,6 +117,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     let is_device = matches!(followed, Followed::Device { .. });
     if is_device {
         know_scales(&mut reading);
+        senders.sample(clock::now());
         senders.report_to(&mut reading);
     }
     let mut interruption = Interruption::hold()?;
@@ -112,13 +132,15 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         if code.is_some() {
             break;
         }
+        if is_device {
+            senders.sample(now);
+        }
         if now >= end.map_or(due, |end| end.min(due)) {
-            if is_device {
-                senders.report_to(&mut reading);
-            }
+            senders.report_to(&mut reading);
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
-            if !print(&flows, (last, now.since(started), is_first), followed.lost(), arguments)? {
+            let source = Source { lost: followed.lost(), lacks: followed.lacks() };
+            if !print(&flows, (last, now.since(started), is_first), &source, arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }
             due = now + INTERVAL;
@@ -132,12 +154,12 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             reading.take(record);
         })?;
     }
+    followed.finish(&mut |record| reading.take(record));
     let mut report = reading.report(None);
-    if is_device && let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP) {
-        let time = clock::now().since(started).as_secs_f64();
-        let any = what == Path::new(ALL_DEVICES);
-        let device = if any { "any device".to_owned() } else { what.shown().to_string() };
-        *remark = format!("no TCP packets passed {device} in {time:.1} s");
+    if let Some(remark) = report.remarks.iter_mut().find(|remark| *remark == NO_TCP)
+        && let Some(why) = why_no_tcp(what, &followed, clock::now().since(started))
+    {
+        *remark = why;
     }
     if arguments.json {
         out!("{}", serde_json::to_string(&report)?);
@@ -147,66 +169,104 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     Ok(code.map_or(ExitCode::SUCCESS, ExitCode::from))
 }
 
+/// Why nothing of TCP was seen in `time`, if another reason is known than the capture's filter.
+fn why_no_tcp(what: &Path, followed: &Followed, time: Duration) -> Option<String> {
+    let (name, time) = (what.shown(), time.as_secs_f64());
+    match followed {
+        Followed::Device { .. } if what == Path::new(ALL_DEVICES) => {
+            Some(format!("no TCP packets passed any device in {time:.1} s"))
+        }
+        Followed::Device { .. } => Some(format!("no TCP packets passed {name} in {time:.1} s")),
+        Followed::Files(_) => followed.lacks().map(|_| {
+            format!("no capture came into {name} in {time:.1} s; write captures there: tcpdump -U -s 96 -G 60 -w {name}/%s.pcap tcp")
+        }),
+    }
+}
+
+/// The state of the source of packets.
+#[derive(Default)]
+struct Source {
+    /// Packets lost because they came too fast.
+    lost: u64,
+    /// Why there are no packets yet, if another program has to do something first.
+    lacks: Option<String>,
+}
+
 /// Prints a table for the time up to `at`, which is `after` from the start. Returns false if the output's reader is
 /// gone.
 fn print(
     flows: &[RecentFlow],
     (at, after, is_first): (Time, Duration, bool),
-    lost: u64,
+    source: &Source,
     arguments: &DiagnoseArguments,
 ) -> Result<bool, Box<dyn std::error::Error>> {
     if arguments.json {
         let document = FollowDocument {
             at_s: at.as_secs_f64(),
             connections_total: flows.len(),
-            lost_packets: lost,
+            lost_packets: source.lost,
             connections: &flows[..flows.len().min(arguments.max_flows())],
         };
         return Ok(out_while_read(format_args!("{}", serde_json::to_string(&document)?))?);
     }
     let screen = std::io::stdout().is_terminal();
-    let height = terminal::size().ok().filter(|_| screen).map(|(_, height)| usize::from(height));
+    let size = terminal::size().ok().filter(|_| screen);
     let max = arguments.max_flows();
-    let rows = height.map_or(max, |height| height.saturating_sub(3).min(max));
-    let text = table(flows, rows, lost);
+    let rows = size.map_or(max, |(_, height)| usize::from(height).saturating_sub(3).min(max));
+    let ends = end_width(size.map_or(COLUMNS, |(width, _)| width.into()));
+    let text = table(flows, rows, ends, source);
     if screen {
         clear_screen();
-        return Ok(out_while_read(format_args!("{}\n{text}", heading()))?);
+        return Ok(out_while_read(format_args!("{}\n{text}", heading(ends)))?);
     }
     // Output that is not a terminal has one heading, and a time above each table.
-    let head = if is_first { heading() + "\n" } else { String::new() };
+    let head = if is_first { heading(ends) + "\n" } else { String::new() };
     Ok(out_while_read(format_args!("{head}after {:.0} s:\n{text}", after.as_secs_f64()))?)
 }
 
-fn heading() -> String {
+/// The width for each end in a table of `columns`. Narrow tables cut addresses; wide ones hold any IPv6 address.
+fn end_width(columns: usize) -> usize {
+    const PORT: usize = ":65535".len();
+    const LONGEST: usize = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535".len();
+    (2 * END_WIDTH + columns).saturating_sub(COLUMNS).div_euclid(2).clamp(PORT + 1, LONGEST)
+}
+
+fn heading(ends: usize) -> String {
     format!(
-        "{:<END_WIDTH$} {:<END_WIDTH$} {:>7} {:>6}  limited by",
+        "{:<ends$} {:<ends$} {:>7} {:>6}  limited by",
         "source", "destination", "Mbit/s", "RTT ms"
     )
 }
 
 /// The table without its heading.
-fn table(flows: &[RecentFlow], rows: usize, lost: u64) -> String {
-    let mut lines: Vec<String> = flows.iter().take(rows).map(line).collect();
+fn table(
+    flows: &[RecentFlow],
+    rows: usize,
+    ends: usize,
+    Source { lost, lacks }: &Source,
+) -> String {
+    let mut lines: Vec<String> = flows.iter().take(rows).map(|flow| line(flow, ends)).collect();
     if flows.is_empty() {
-        lines.push("no TCP packets yet".to_owned());
+        lines.push(lacks.clone().unwrap_or_else(|| "no TCP packets yet".to_owned()));
     }
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
         lines.push(format!("{} (--flows N)", counted(left, "more connection", "more connections")));
     }
-    if lost > 0 {
+    if *lost > 0 {
         let packets =
-            counted(lost, "packet arrived too fast and was", "packets arrived too fast and were");
+            counted(*lost, "packet arrived too fast and was", "packets arrived too fast and were");
         lines.push(format!("{packets} lost"));
     }
     lines.join("\n")
 }
 
-fn line(flow: &RecentFlow) -> String {
+fn line(flow: &RecentFlow, ends: usize) -> String {
     // Within a host, a round trip takes microseconds.
     let digits = |rtt: f64| if rtt < 1e-4 { 3 } else { 1 };
-    let rtt = flow.rtt_s.map_or("-".to_owned(), |rtt| format!("{:.*}", digits(rtt), rtt * 1e3));
+    let ms = |rtt: f64| format!("{:.*}", digits(rtt), rtt * 1e3);
+    let at_least = flow.rtt_at_least_s.map(|rtt| format!("≥{}", ms(rtt)));
+    let rtt = flow.rtt_s.map(ms).or(at_least).unwrap_or_else(|| "-".to_owned());
     // A rate needs two samples, and a limit some more time.
     let rate = flow.goodput_bps.map_or("-".to_owned(), |rate| format!("{:.2}", rate / 1e6));
     let limit = match percent(flow.share_of_time) {
@@ -214,15 +274,12 @@ fn line(flow: &RecentFlow) -> String {
         0.0 => "-".to_owned(),
         share => format!("{share:.0} % {}", flow.brief),
     };
-    let [source, destination] =
-        [flow.source, flow.destination].map(|end| show::end(end, END_WIDTH));
-    format!("{source:<END_WIDTH$} {destination:<END_WIDTH$} {rate:>7} {rtt:>6}  {limit}")
+    let [source, destination] = [flow.source, flow.destination].map(|end| show::end(end, ends));
+    format!("{source:<ends$} {destination:<ends$} {rate:>7} {rtt:>6}  {limit}")
 }
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_diagnose::Class;
-
     use super::*;
 
     #[test]
@@ -234,6 +291,7 @@ mod tests {
             destination,
             goodput_bps: None,
             rtt_s: None,
+            rtt_at_least_s: None,
             bytes: 0,
             retransmitted_segments: 0,
             limited_by: Class::Unknown,
@@ -241,11 +299,14 @@ mod tests {
             share_of_time: 0.0,
             measuring: false,
         };
-        let words =
-            |flow: &RecentFlow| line(flow).split_whitespace().skip(2).collect::<Vec<_>>().join(" ");
+        let words = |flow: &RecentFlow| {
+            line(flow, END_WIDTH).split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
+        };
         assert_eq!(words(&flow), "- - -");
         assert_eq!(words(&RecentFlow { rtt_s: Some(17e-6), ..flow.clone() }), "- 0.017 -");
-        let none_shown = table(std::slice::from_ref(&flow), 0, 0);
+        let at_least = RecentFlow { rtt_at_least_s: Some(0.0412), ..flow.clone() };
+        assert_eq!(words(&at_least), "- ≥41.2 -");
+        let none_shown = table(std::slice::from_ref(&flow), 0, END_WIDTH, &Source::default());
         assert_eq!(none_shown, "1 more connection (--flows N)");
         // The longest row fills the 80 columns.
         let end = std::net::SocketAddr::from(([192, 168, 100, 100], 65_535));
@@ -259,7 +320,12 @@ mod tests {
             brief: Class::WaitingForPeer.brief(),
             ..flow.clone()
         };
-        assert_eq!(line(&long).chars().count(), 80, "{}", line(&long));
+        for columns in [60, COLUMNS, 120] {
+            let longest = line(&long, end_width(columns));
+            assert_eq!(longest.chars().count(), columns, "{longest}");
+        }
+        let narrow = line(&long, end_width(60));
+        assert!(narrow.starts_with("….100:65535 ….100:65535"), "{narrow}");
         let goodput_bps = Some(0.0);
         let later = RecentFlow { share_of_time: 0.5, brief: "idle", goodput_bps, ..flow };
         assert_eq!(words(&later), "0.00 - 50 % idle");

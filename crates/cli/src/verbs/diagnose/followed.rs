@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::in_order::{Frame, InOrder};
 use sweetspot_diagnose::counted;
 use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
@@ -24,7 +25,7 @@ pub const ALL_DEVICES: &str = "any";
 /// The source of packets.
 pub enum Followed {
     /// A network device.
-    Device { tap: PacketTap, link: Link },
+    Device { tap: PacketTap, link: Link, frames: InOrder },
     /// A file or a directory of files.
     Files(FollowedFiles),
 }
@@ -58,21 +59,46 @@ impl Followed {
         let link = link(tap.hardware()).ok_or_else(|| {
             format!("--follow {name}: packets of that kind of device are not known here")
         })?;
-        Ok(Followed::Device { tap, link })
+        Ok(Followed::Device { tap, link, frames: InOrder::default() })
     }
 
     /// Passes packets to `take` until `due`. Returns earlier if there were any.
     pub fn receive(&mut self, due: Time, take: &mut dyn FnMut(&Record<'_>)) -> Result<(), String> {
         match self {
             Followed::Files(files) => files.receive(due, take),
-            Followed::Device { tap, link } => {
-                let link = *link;
+            Followed::Device { tap, link, frames } => {
+                let mut has_any = false;
                 tap.receive(due, &mut |frame| {
-                    let (time, length) = (frame.arrived, frame.length);
-                    take(&Record { time, link, bytes: frame.bytes, length });
+                    has_any = true;
+                    let bytes = frame.bytes.into();
+                    frames.add(Frame { arrived: frame.arrived, bytes, length: frame.length });
                 })
-                .map_err(|error| format!("cannot read from the device: {error}"))
+                .map_err(|error| format!("cannot read from the device: {error}"))?;
+                let work = &mut |frame: Frame| take(&frame.record(*link));
+                if has_any {
+                    frames.pass_on(work)
+                } else {
+                    frames.pass_all(work)
+                }
+                Ok(())
             }
+        }
+    }
+
+    /// Passes the packets that still wait for earlier ones to `take`.
+    pub fn finish(&mut self, take: &mut dyn FnMut(&Record<'_>)) {
+        if let Followed::Device { link, frames, .. } = self {
+            frames.pass_all(&mut |frame| take(&frame.record(*link)));
+        }
+    }
+
+    /// Why there are no packets yet, if another program has to do something first.
+    pub fn lacks(&self) -> Option<String> {
+        match self {
+            Followed::Files(FollowedFiles { path, current: None }) => {
+                Some(format!("no capture in {} yet", path.shown()))
+            }
+            _ => None,
         }
     }
 
@@ -82,6 +108,12 @@ impl Followed {
             Followed::Device { tap, .. } => tap.lost().unwrap_or(0),
             Followed::Files(_) => 0,
         }
+    }
+}
+
+impl Frame {
+    fn record(&self, link: Link) -> Record<'_> {
+        Record { time: self.arrived, link, bytes: &self.bytes, length: self.length }
     }
 }
 

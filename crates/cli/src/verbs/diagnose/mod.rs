@@ -5,6 +5,8 @@ mod follow;
 #[cfg(target_os = "linux")]
 mod followed;
 mod html;
+#[cfg(target_os = "linux")]
+mod in_order;
 mod input;
 mod joined;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]
