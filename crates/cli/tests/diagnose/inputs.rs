@@ -336,6 +336,34 @@ fn follow_rejects_a_name_that_is_neither_a_device_nor_a_file() -> TestResult {
     Ok(())
 }
 
+#[test]
+fn follow_says_why_it_has_no_packets() -> TestResult {
+    let empty = tempfile::tempdir()?;
+    let directory = empty.path().display().to_string();
+    let output = sweetspot(&["diagnose", "--follow", &directory, "--for", "1s"])?;
+    let words = stdout(&output).replace("\n  ", " ");
+    assert!(words.contains("no capture came into"), "{words}");
+    let output = sweetspot(&["diagnose", "--follow", "-"])?;
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("standard input cannot be followed"), "{}", stderr(&output));
+    Ok(())
+}
+
+#[test]
+fn text_and_pipes_are_pointed_to_the_option_that_reads_them() -> TestResult {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(&file, PASTED)?;
+    let path = file.path().display().to_string();
+    let words = stderr(&sweetspot(&["diagnose", "--file", &path])?);
+    assert!(words.contains(&format!("sweetspot diagnose --tcpinfo {path}")), "{words}");
+    assert!(stderr(&sweetspot(&["diagnose"])?).contains("- reads standard input"));
+    let (one, _) = PASTED.rsplit_once("ESTAB").ok_or("one connection")?;
+    std::fs::write(&file, one)?;
+    let words = stdout(&sweetspot(&["diagnose", "--flows", "0", &path])?);
+    assert!(words.starts_with("1 flow is left out"), "{words}");
+    Ok(())
+}
+
 /// A typical paste: one reading of `ss -ti`, without a time. The peer's window was the limit for 8.9 of 9 s with data in
 /// flight.
 const PASTED: &str = "\

@@ -12,12 +12,13 @@ mod joined;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/live.rs")]
 mod live;
 mod scenario;
+mod short_names;
 mod show;
 mod target;
-mod short_names;
 mod tcpinfo;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -26,10 +27,10 @@ use sweetspot_diagnose::report::DiagnosisReport;
 use sweetspot_units::Duration;
 
 use self::input::Input;
+pub use self::short_names::short_names;
 use self::target::DiagnosisTarget;
 use super::Ending;
 use sweetspot_program::print::Shown;
-pub use self::short_names::short_names;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 
@@ -240,7 +241,7 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
             ([], None, Some(DiagnosisTarget::Capture(file))) => {
                 found(&Input::file(file), &arguments)?
             }
-            ([file], ..) => diagnose_file(&Input::named(file)?, &arguments)?,
+            ([file], ..) => diagnose_file(&named_capture(file)?, &arguments)?,
             ([first, second], ..) => {
                 both(&Input::named(first)?, &Input::named(second)?, &arguments)?.into()
             }
@@ -270,7 +271,9 @@ pub fn run(arguments: DiagnoseArguments) -> Ending {
                 Diagnosed { interrupted, ..report.into() }
             }
             ([], None, None) => {
-                return Err(UsageError::new(NO_TARGET).into());
+                let is_piped = !std::io::stdin().is_terminal();
+                let hint = if is_piped { "; - reads standard input" } else { "" };
+                return Err(UsageError::new(format!("{NO_TARGET}{hint}")).into());
             }
         };
     if arguments.json {
@@ -320,6 +323,19 @@ fn found(
         return Err(UsageError::new(wrong).into());
     }
     Ok(tcpinfo::read(file, arguments.max_flows())?.into())
+}
+
+/// The capture that --file names.
+fn named_capture(file: &Path) -> Result<Input, String> {
+    let input = Input::named(file)?;
+    if input.is_text()? {
+        return Err(format!(
+            "--file {}: it is text and neither pcap nor pcapng nor snoop; for a log or a paste of ss: sweetspot diagnose --tcpinfo {}",
+            input.name(),
+            file.shown()
+        ));
+    }
+    Ok(input)
 }
 
 /// The diagnosis of the capture `file`; also writes the page and the scenario, if requested.

@@ -49,7 +49,9 @@ pub fn report(report: &DiagnosisReport, detailed: Option<usize>) {
         spaced(&format!("details of the first {DETAILED} flows; --flows {all} shows those of all"));
     }
     if report.flows_left_out > 0 {
-        out!("");
+        if begun {
+            out!("");
+        }
         let [one, more] = match report.flows.is_empty() {
             true => ["flow is", "flows are"],
             false => ["smaller flow is", "smaller flows are"],
