@@ -303,7 +303,7 @@ const CHOICES: [(&str, CongestionChoice); 3] = [
     ("bbr", CongestionChoice::Bbr),
 ];
 
-const REASONS: [(&str, Reason); 19] = [
+const REASONS: [(&str, Reason); 24] = [
     ("capacity-known", Reason::CapacityKnown),
     ("path-remembered", Reason::PathRemembered),
     ("capacity-unclear", Reason::CapacityUnclear),
@@ -323,4 +323,9 @@ const REASONS: [(&str, Reason); 19] = [
     ("trial-failed", Reason::TrialFailed),
     ("ended", Reason::Ended),
     ("queue-gone", Reason::QueueGone),
+    ("queue-below-target", Reason::QueueBelowTarget),
+    ("queue-above-target", Reason::QueueAboveTarget),
+    ("packet-lost", Reason::PacketLost),
+    ("slowdown", Reason::Slowdown),
+    ("slowdown-over", Reason::SlowdownOver),
 ];

@@ -42,6 +42,11 @@ Reason: TypeAlias = Literal[
     "trial-failed",
     "ended",
     "queue-gone",
+    "queue-below-target",
+    "queue-above-target",
+    "packet-lost",
+    "slowdown",
+    "slowdown-over",
 ]
 """The reason for a controller's change of state."""
 

@@ -120,7 +120,7 @@ pub const PHASES: [(SizingPhase, &str); 7] = [
 ];
 
 /// Every reason with its text; a reason's number is its index plus one.
-pub const REASONS: [(Reason, &str); 19] = [
+pub const REASONS: [(Reason, &str); 24] = [
     (Reason::CapacityKnown, "the path's capacity is known\0"),
     (Reason::PathRemembered, "the path is remembered from the last transfer\0"),
     (Reason::CapacityUnclear, "measurements of the capacity disagree\0"),
@@ -140,6 +140,11 @@ pub const REASONS: [(Reason, &str); 19] = [
     (Reason::TrialFailed, "a smaller window lowered the rate\0"),
     (Reason::Ended, "the transfer is over\0"),
     (Reason::QueueGone, "the queue of cross traffic is gone\0"),
+    (Reason::QueueBelowTarget, "the queueing delay is below the target\0"),
+    (Reason::QueueAboveTarget, "the queueing delay is above the target\0"),
+    (Reason::PacketLost, "a packet was lost\0"),
+    (Reason::Slowdown, "a periodic slowdown to measure the base RTT\0"),
+    (Reason::SlowdownOver, "growing back after the periodic slowdown\0"),
 ];
 
 /// Every limiting factor with its name; a factor's number is its index.

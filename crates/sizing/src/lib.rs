@@ -43,6 +43,7 @@ mod max_window;
 mod measured_bdp;
 mod model;
 mod paper;
+mod reason;
 mod reception;
 mod rledbat;
 pub mod share;
@@ -55,7 +56,7 @@ pub use choice::Sizing;
 pub use config::ControllerConfig;
 pub use contract::{
     CongestionChoice, CongestionState, Controller, EventKind, Input, Needs, Output, Probe, Probing,
-    Reason, SavedWindow, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
+    SavedWindow, SenderReport, SizingEvent, SizingPhase, Train, TrainRequest,
 };
 pub use driver::{
     CONTROL_INTERVAL, Driver, Effect, InputSource, KernelView, PROBE_INTERVAL, PROBE_SIZE,
@@ -69,6 +70,7 @@ pub use linux::{LinuxAutotuning, LinuxRule};
 pub use measured_bdp::{MeasuredBdp, StaticScheme};
 pub use model::TIMESTAMP_TICK;
 pub use paper::SobasPaper;
+pub use reason::Reason;
 pub use rledbat::Rledbat;
 pub use sobas::Sobas;
 pub use upload::Upload;

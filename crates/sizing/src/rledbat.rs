@@ -53,6 +53,8 @@ pub struct Rledbat {
     /// The highest rate of a round with a queue above the target: alone, the path's capacity.
     capacity: Rate,
     pressure: Pressure,
+    /// Why the latest window was set; `None` before the first.
+    reason: Option<Reason>,
     outputs: VecDeque<Output>,
 }
 
@@ -96,6 +98,7 @@ impl Rledbat {
             arrived: Bytes::ZERO,
             capacity: Rate::ZERO,
             pressure: Pressure::None,
+            reason: None,
             outputs: VecDeque::new(),
         }
     }
@@ -118,7 +121,7 @@ impl Rledbat {
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
         (self.full, self.arrived) = (None, Bytes::ZERO);
-        (self.capacity, self.pressure) = (Rate::ZERO, Pressure::None);
+        (self.capacity, self.pressure, self.reason) = (Rate::ZERO, Pressure::None, None);
         self.outputs.push_back(Output::Window(None));
     }
 
@@ -126,10 +129,10 @@ impl Rledbat {
         (self.mss * RLEDBAT_MIN_SEGMENTS).min(self.max)
     }
 
-    fn set(&mut self, now: Time, window: Bytes) {
+    fn set(&mut self, now: Time, window: Bytes, reason: Reason) {
         let window = window.clamp(self.min(), self.max);
-        if window != self.window {
-            self.window = window;
+        if window != self.window || self.reason.is_none() {
+            (self.window, self.reason) = (window, Some(reason));
             self.outputs.push_back(Output::Window(Some(window)));
             let kind = EventKind::Limited { window };
             self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
@@ -137,10 +140,10 @@ impl Rledbat {
     }
 
     /// Reports a queue that exceeds the target, its origin once that is known, and its end. A slowdown drains only this
-    /// transfer's own queue, so it ends nothing.
-    fn report(&mut self, now: Time, delay: Duration, rate: Option<Rate>, target: Duration) {
+    /// transfer's own queue, so it ends nothing. Returns whether it reported something.
+    fn report(&mut self, now: Time, delay: Duration, rate: Option<Rate>, target: Duration) -> bool {
         if !matches!(self.state, RledbatState::Steady { .. }) {
-            return;
+            return false;
         }
         let is_long = delay > target;
         let is_foreign = rate.filter(|_| is_long).is_some_and(|rate| {
@@ -155,16 +158,17 @@ impl Rledbat {
                 (Pressure::Cross, SizingPhase::Holding, Reason::CrossTrafficQueue)
             }
             Pressure::None if is_long => {
-                (Pressure::Queue, SizingPhase::Holding, Reason::RateInelastic)
+                (Pressure::Queue, SizingPhase::Holding, Reason::QueueAboveTarget)
             }
             Pressure::Cross if is_short => {
                 (Pressure::None, SizingPhase::Ramping, Reason::QueueGone)
             }
-            _ => return,
+            _ => return false,
         };
         self.pressure = pressure;
         let kind = EventKind::Entered { phase, reason };
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
+        true
     }
 
     /// Adjusts the window, once per round trip.
@@ -172,7 +176,11 @@ impl Rledbat {
         let lost = std::mem::take(&mut self.lost);
         let target = self.target();
         // While a segment is missing, data arrive but are not read.
-        self.report(now, delay, (!lost).then_some(rate), target);
+        let has_reported = self.report(now, delay, (!lost).then_some(rate), target);
+        let by_queue = match delay > target {
+            true => Reason::QueueAboveTarget,
+            false => Reason::QueueBelowTarget,
+        };
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_TARGET_SHARE) || self.window >= limit {
@@ -183,18 +191,26 @@ impl Rledbat {
                         now.since(since) * SLOWDOWN_INTERVAL_FACTOR
                     };
                     self.state = RledbatState::Steady { slowdown: now + pause };
-                    self.set(now, if lost { self.window / 2 } else { self.window });
+                    match lost {
+                        true => self.set(now, self.window / 2, Reason::PacketLost),
+                        false => self.set(now, self.window, by_queue),
+                    }
                 } else {
-                    self.set(now, (self.window * 2).min(limit));
+                    let is_first = since == Time::ZERO;
+                    let reason = if is_first { by_queue } else { Reason::SlowdownOver };
+                    self.set(now, (self.window * 2).min(limit), reason);
                 }
             }
-            RledbatState::Steady { slowdown } if now >= slowdown => {
+            // The window of a round with a report is the one that the report is about, not a slowdown's.
+            RledbatState::Steady { slowdown } if now >= slowdown && !has_reported => {
                 let back_to = self.window;
                 self.state =
                     RledbatState::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
-                self.set(now, self.min());
+                self.set(now, self.min(), Reason::Slowdown);
             }
-            RledbatState::Steady { .. } if lost => self.set(now, self.window / 2),
+            RledbatState::Steady { .. } if lost => {
+                self.set(now, self.window / 2, Reason::PacketLost);
+            }
             RledbatState::Steady { .. } => {
                 // GAIN = 1 / min(16, ceil(2 TARGET / base)), and the multiplicative decrease
                 // W - W (delay / TARGET - 1), at most to half (LEDBAT++ section 4.2).
@@ -203,7 +219,7 @@ impl Rledbat {
                 let window = self.window.as_f64();
                 let over = (delay.as_secs_f64() / target.as_secs_f64() - 1.0).max(0.0);
                 let change = (gain - window * over).max(-window / 2.0);
-                self.set(now, Bytes::from_f64(window + change));
+                self.set(now, Bytes::from_f64(window + change), by_queue);
             }
             RledbatState::Slowdown { rounds: 0, back_to, since } => {
                 self.state = RledbatState::SlowStart { limit: back_to, since };
@@ -271,6 +287,9 @@ impl Controller for Rledbat {
             RledbatState::Steady { .. } | RledbatState::Slowdown { .. } => SizingPhase::Holding,
         }
     }
+    fn window_reason(&self) -> Option<Reason> {
+        self.reason
+    }
 }
 
 #[cfg(test)]
@@ -313,6 +332,38 @@ mod tests {
     }
 
     #[test]
+    fn each_window_has_its_reason() {
+        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
+        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
+        let mut controller = Rledbat::new(&config);
+        let (mut now, mut reasons) = (Time::ZERO, Vec::new());
+        let mut round = |controller: &mut Rledbat, rtt, segments| {
+            controller.handle(now + Duration::from_millis(1), &Input::OutOfOrder { segments });
+            now += Duration::from_millis(rtt);
+            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
+            reasons.extend(controller.reason);
+        };
+        // 110 ms are 10 ms above the target. The queue ends slow start and is reported in the next round; the round after that is more
+        // than two base RTTs later, so the slowdown begins. The window doubles back in eight rounds at most, and the next slowdown is
+        // nine such times away.
+        for rtt in [[40; 5].as_slice(), &[110; 3], &[40; 20], &[110]].concat() {
+            round(&mut controller, rtt, 0);
+        }
+        round(&mut controller, 110, 1);
+        reasons.dedup();
+        let expected = [
+            Reason::QueueBelowTarget,
+            Reason::QueueAboveTarget,
+            Reason::Slowdown,
+            Reason::SlowdownOver,
+            Reason::QueueBelowTarget,
+            Reason::QueueAboveTarget,
+            Reason::PacketLost,
+        ];
+        assert_eq!(reasons, expected);
+    }
+
+    #[test]
     fn a_queue_that_dips_does_not_hide_that_it_is_cross_traffics() {
         let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
         let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
@@ -339,7 +390,7 @@ mod tests {
                 }
             }
         }
-        let expected = [(110, Reason::RateInelastic), (160, Reason::CrossTrafficQueue)];
+        let expected = [(110, Reason::QueueAboveTarget), (160, Reason::CrossTrafficQueue)];
         assert!(reasons.starts_with(&expected), "{reasons:?}");
     }
 }

@@ -11,6 +11,7 @@ pub use prober::{PROBE_INTERVAL, PROBE_SIZE, ProbeAnswer, ProbeCounts, Prober};
 pub(crate) use train_collector::TRAIN_TIMEOUT;
 pub use train_collector::{TrainCollector, TrainPacket};
 
+use crate::Reason;
 use crate::contract::{
     CongestionChoice, Controller, Input, Needs, Output, Probing, SavedWindow, SenderReport,
     SizingEvent, SizingPhase, Train, TrainRequest,
@@ -141,6 +142,11 @@ impl Driver {
     /// The controller's phase.
     pub fn phase(&self) -> SizingPhase {
         self.controller.phase()
+    }
+
+    /// Why the controller set its latest window, if it has a reason of its own.
+    pub fn window_reason(&self) -> Option<Reason> {
+        self.controller.window_reason()
     }
 
     /// The periodic probes, if there are any.
