@@ -1,3 +1,5 @@
+use std::fmt;
+
 use sweetspot_units::{Bytes, Duration, Time};
 
 /// A window is beyond its limit if it exceeds this multiple of the limit by more than one step of the largest window scale (RFC
@@ -29,6 +31,27 @@ impl ClampCheck {
         *sum += arrived;
         *largest = window.max(*largest);
         *sum >= *largest * MIN_WINDOWS_BEYOND && now.since(*since) >= MIN_TIME_BEYOND
+    }
+}
+
+/// A connection with a window beyond its limit, which the kernel ignores. The tuner leaves it alone from then on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IgnoredLimit {
+    /// The connection's cookie.
+    pub cookie: u64,
+    /// The ignored limit.
+    pub limit: Bytes,
+    /// The advertised window, above the limit.
+    pub window: Bytes,
+}
+
+impl fmt::Display for IgnoredLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let IgnoredLimit { limit, window, .. } = self;
+        write!(
+            f,
+            "this kernel ignores the limit: it advertises {window} despite a limit of {limit}; not tuned"
+        )
     }
 }
 

@@ -1,11 +1,10 @@
 use std::fmt;
-use std::net::SocketAddr;
 
 use serde::Serialize;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::CongestionName;
-use crate::policy::MatchedRule;
+use crate::connection_owner::ConnectionOwner;
 
 /// An action on a connection, its reason, and its effect in the kernel.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,24 +53,6 @@ pub enum AppliedChange {
         /// The chosen congestion control.
         to: CongestionName,
     },
-}
-
-/// A connection and the process that holds it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ConnectionOwner {
-    /// The process ID.
-    pub pid: u32,
-    /// The process's name.
-    pub program: String,
-    /// The local address.
-    pub local: SocketAddr,
-    /// The remote address.
-    pub remote: SocketAddr,
-    /// The socket's cookie (`SO_COOKIE`).
-    pub cookie: u64,
-    /// The rule of the policy that decides about it, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<MatchedRule>,
 }
 
 /// The kinds of [`TuneEvent`].
@@ -264,8 +245,7 @@ impl TuneEvent {
             AppliedChange::Pace { .. } | AppliedChange::Congestion { .. } => (None, String::new()),
         };
         let Some(would) = would else { return self.to_string() };
-        let ConnectionOwner { pid, program, remote, .. } = &self.connection_owner;
-        format!("{program}[{pid}] {remote}: {would}{now}: {}{}", self.why, self.rule())
+        format!("{}: {would}{now}: {}{}", self.connection_owner, self.why, self.rule())
     }
 
     /// The action on a window that a real run would take; `None` if it would take none.
@@ -277,6 +257,8 @@ impl TuneEvent {
             (TuneEventKind::Tightened, Some(to)) => {
                 format!("would reduce its window{before} to {to}")
             }
+            (TuneEventKind::Yielded, Some(to)) => format!("would yield, with a window of {to}"),
+            (TuneEventKind::Reopened, Some(_)) => "would let its window grow again".to_owned(),
             (TuneEventKind::Adjusted, to) => {
                 format!("would change its limit{before} to {}", limit(to))
             }
@@ -294,8 +276,7 @@ impl TuneEvent {
 
 impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConnectionOwner { pid, program, remote, .. } = &self.connection_owner;
-        write!(f, "{program}[{pid}] {remote}: {}", self.kind.words())?;
+        write!(f, "{}: {}", self.connection_owner, self.kind.words())?;
         let is_shown = |changes: bool, has_limit: bool| match self.kind {
             TuneEventKind::Gone => false,
             TuneEventKind::Held => changes || has_limit,
@@ -337,6 +318,7 @@ fn change(from: Option<impl fmt::Display>, to: Option<impl fmt::Display>) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::MatchedRule;
 
     fn event(change: AppliedChange) -> TuneEvent {
         TuneEvent {
@@ -426,6 +408,8 @@ mod tests {
             (TuneEventKind::Taken, to, "would limit its window to 500 kB"),
             (TuneEventKind::Tightened, to, "would reduce its window to 500 kB"),
             (TuneEventKind::Held, to, "would hold its window at 500 kB"),
+            (TuneEventKind::Yielded, to, "would yield, with a window of 500 kB"),
+            (TuneEventKind::Reopened, to, "would let its window grow again"),
             (TuneEventKind::LetGo, to, "would keep its window at or above 500 kB"),
             (TuneEventKind::LetGo, None, "would not limit its window"),
         ] {

@@ -56,6 +56,7 @@
 
 mod clamp_check;
 mod congestion_name;
+mod connection_owner;
 mod control_loop;
 mod event;
 mod goal;
@@ -73,16 +74,16 @@ mod tune_summary;
 mod unlimited;
 mod upload;
 
-pub use clamp_check::ClampCheck;
+pub use clamp_check::{ClampCheck, IgnoredLimit};
 pub use congestion_name::{CongestionName, CongestionNameError};
+pub use connection_owner::ConnectionOwner;
 pub use control_loop::{ControlLoop, ROW_INTERVAL, ReceiverMeasurements, TransferEffect};
-pub use event::{AppliedChange, ConnectionOwner, TuneEvent, TuneEventKind};
+pub use event::{AppliedChange, TuneEvent, TuneEventKind};
 pub use goal::Goal;
 pub use own_clamp::{BufferState, OwnClamp, UNCLAMPED};
 pub use path_cache::PathCache;
 pub use path_group::{
-    BULK_BYTES, ConnectionSample, IgnoredLimit, LimitChange, MIN_SHARE_SEGMENTS, PathGroup,
-    receiver_config,
+    BULK_BYTES, ConnectionSample, LimitChange, MIN_SHARE_SEGMENTS, PathGroup, receiver_config,
 };
 pub use peer_labels::{MAX_PEER_LABELS, OTHER_PEERS, PeerLabels, network};
 pub use peer_link::{PeerLink, Received, Transmit};

@@ -209,10 +209,7 @@ impl TuneSummary {
         let known =
             self.connections.iter_mut().position(|known| known.cookie == connection_owner.cookie);
         let at = known.unwrap_or_else(|| {
-            let name = format!(
-                "{}[{}] {}",
-                connection_owner.program, connection_owner.pid, connection_owner.remote
-            );
+            let name = connection_owner.to_string();
             let cookie = connection_owner.cookie;
             self.connections.push(TunedConnection { cookie, name, ..TunedConnection::default() });
             self.connections.len() - 1
@@ -309,7 +306,7 @@ mod tests {
     use sweetspot_units::Bytes;
 
     use super::*;
-    use crate::event::ConnectionOwner;
+    use crate::connection_owner::ConnectionOwner;
     use crate::unlimited::NotLimited;
 
     fn event(cookie: u64, wall_s: f64, kind: TuneEventKind, to: Option<u64>) -> TuneEvent {

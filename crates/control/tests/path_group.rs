@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sweetspot_control::{ConnectionSample, PathGroup};
+use sweetspot_control::{ConnectionSample, PathGroup, TuneEventKind};
 use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -356,4 +356,34 @@ fn a_short_path_is_sampled_no_more_often_than_any_other() {
         group.handle_round(at(ms));
     }
     assert_eq!(group.pause(at(20), Duration::ZERO), Duration::from_millis(20));
+}
+
+/// Cross traffic begins after 40 round trips and keeps a queue of 50 to 90 ms. The minimum share of four segments exceeds the
+/// controller's smallest window by two, which add 0.2 ms at the path's rate. So the queue never counts as gone (below 45 ms).
+#[test]
+fn a_held_download_yields_to_a_queue_of_cross_traffic_until_it_ends() {
+    let mut group = group("rledbat");
+    let sample = |received: f64, rtt, window: f64| ConnectionSample {
+        received: Bytes::from_f64(received),
+        unread: Bytes::ZERO,
+        rtt: Some(Duration::from_millis(rtt)),
+        minimum_rtt: Some(Duration::from_millis(40)),
+        out_of_order: 0,
+        advertised: Some(Bytes::from_f64(window)),
+    };
+    let (mut now, mut received) = (Time::from_nanos(1), 0.0);
+    group.add(now, 1, sample(received, 40, BDP));
+    let mut kinds = Vec::new();
+    for (n, rtt) in
+        [[40; 10].as_slice(), &[110; 30], &[130, 90].repeat(40)].concat().into_iter().enumerate()
+    {
+        now += Duration::from_millis(rtt);
+        let window = group.limit(1).map_or(BDP, Bytes::as_f64);
+        received += if n < 40 { RATE * rtt as f64 / 1e3 } else { window };
+        group.handle_sample(now, 1, sample(received, rtt, window));
+        group.handle_round(now);
+        kinds.extend(std::iter::from_fn(|| group.poll_event()).map(|(kind, _)| kind));
+    }
+    assert_eq!(kinds, [TuneEventKind::Held, TuneEventKind::Yielded]);
+    assert_eq!(group.limit(1), Some(Bytes::new(4 * 1448)));
 }

@@ -6,7 +6,7 @@ use sweetspot_control::{
     TuneEventKind, receiver_config,
 };
 use sweetspot_linux::clock;
-use sweetspot_sizing::SavedWindow;
+use sweetspot_sizing::{Reason, SavedWindow};
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::connection::TunedConnection;
@@ -248,6 +248,7 @@ impl TunedPath {
     /// Applies the decisions of a round. Every limit change belongs to an event.
     fn act(&mut self, leases: &mut Leases, dry_run: bool, events: &mut Vec<TuneEvent>) {
         let group_events: Vec<_> = std::iter::from_fn(|| self.group.poll_event()).collect();
+        let reason = self.group.take_window_reason();
         let is_refusal = |event: &&TuneEvent| event.kind == TuneEventKind::Refused;
         let mut refused: BTreeSet<u64> =
             events.iter().filter(is_refusal).map(|event| event.connection_owner.cookie).collect();
@@ -278,13 +279,16 @@ impl TunedPath {
         for (cookie, connection) in &mut self.connections {
             let to = self.group.limit(*cookie);
             let from = before.get(cookie).copied().unwrap_or(to);
-            let actions = actions(connection.claimed, (from, to), &group_events);
+            let actions = actions(connection.claimed, (from, to), reason, &group_events);
             connection.claimed |= to.is_some();
             if refused.contains(cookie) {
                 continue;
             }
+            let mut before = from;
             for (place, (kind, why)) in actions.iter().enumerate() {
-                let to = if place + 1 == actions.len() { to } else { from };
+                let makes_change = *kind == TuneEventKind::Taken || place + 1 == actions.len();
+                let to = if makes_change { to } else { before };
+                let from = std::mem::replace(&mut before, to);
                 let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
                 self.pending
                     .push((next_upload, event(&self.group, connection, *kind, why, change)));
@@ -313,16 +317,25 @@ impl TunedPath {
     }
 }
 
-/// The actions on a connection in a round that changed its limit from the first to the second of `limits`. `group_events` are the
-/// controller's events on the path. The last action makes the change.
+/// The actions on a connection in a round that changed its limit from the first to the second of `limits`, for the controller's
+/// `reason` if it has one. `group_events` are the controller's events on the path. A first limit, or else the last action, makes the
+/// change.
 fn actions(
     claimed: bool,
     (from, to): (Option<Bytes>, Option<Bytes>),
+    reason: Option<Reason>,
     group_events: &[(TuneEventKind, String)],
 ) -> Vec<(TuneEventKind, String)> {
-    let adjusted = || (TuneEventKind::Adjusted, "newer measurements of the path".to_owned());
+    let why = || reason.map_or("newer measurements of the path".to_owned(), |r| r.to_string());
+    let adjusted = || (TuneEventKind::Adjusted, why());
+    let taken = || {
+        let why = reason.map_or(String::new(), |reason| format!("; {reason}"));
+        (TuneEventKind::Taken, format!("a bulk transfer{why}"))
+    };
     match claimed {
-        false if to.is_some() => vec![(TuneEventKind::Taken, "a bulk transfer".to_owned())],
+        false if to.is_some() => {
+            std::iter::once(taken()).chain(group_events.iter().cloned()).collect()
+        }
         false => Vec::new(),
         true if group_events.is_empty() => (from != to).then(adjusted).into_iter().collect(),
         true => group_events.to_vec(),
@@ -379,14 +392,27 @@ mod tests {
         let limits = [None, Some(Bytes::new(100_000)), Some(Bytes::new(200_000))];
         for (from, to) in limits.into_iter().flat_map(|from| limits.map(|to| (from, to))) {
             for group_events in [&group_events[..], &[]] {
-                let actions = actions(true, (from, to), group_events);
+                let actions = actions(true, (from, to), None, group_events);
                 assert!(from == to || !actions.is_empty(), "{from:?} {to:?}");
                 let adjusts = actions.iter().any(|(kind, _)| *kind == TuneEventKind::Adjusted);
                 assert_eq!(adjusts, group_events.is_empty() && from != to);
             }
-            let first = actions(false, (None, to), &group_events);
-            assert_eq!(first.iter().any(|(kind, _)| *kind == TuneEventKind::Taken), to.is_some());
+            // The first limit precedes the controller's events of its round.
+            let first = actions(false, (None, to), None, &group_events);
+            let kinds: Vec<_> = first.iter().map(|(kind, _)| *kind).collect();
+            let expected = [TuneEventKind::Taken, TuneEventKind::Held];
+            assert_eq!(kinds, if to.is_some() { &expected[..] } else { &[] });
         }
+    }
+
+    #[test]
+    fn a_limit_that_follows_the_controller_has_its_reason() {
+        let limits = (Some(Bytes::new(200_000)), Some(Bytes::new(100_000)));
+        let why = |claimed, reason| actions(claimed, limits, reason, &[]).remove(0).1;
+        assert_eq!(why(true, None), "newer measurements of the path");
+        let slowdown = Some(Reason::Slowdown);
+        assert_eq!(why(true, slowdown), Reason::Slowdown.to_string());
+        assert_eq!(why(false, slowdown), format!("a bulk transfer; {}", Reason::Slowdown));
     }
 
     #[test]

@@ -14,12 +14,12 @@ const MIN_LIMIT_CHANGE: f64 = 0.02;
 
 impl PathGroup {
     /// The queueing delay caused by the minimum share of each connection. The controller cannot drain it, and must not mistake
-    /// it for cross traffic.
+    /// it for cross traffic. The queue drains at the path's rate, however small a part of it cross traffic leaves.
     pub(super) fn floor_queue(&self) -> Duration {
         let Some(window) = self.window.flatten() else { return Duration::ZERO };
         let held = self.members.values().filter(|m| m.limit.is_some()).count() as u64;
         let over = (self.mss * MIN_SHARE_SEGMENTS * held).saturating_sub(window);
-        if over == Bytes::ZERO { Duration::ZERO } else { over / self.rate() }
+        if over == Bytes::ZERO { Duration::ZERO } else { over / self.capacity }
     }
 
     /// Divides the window among the bulk transfers.

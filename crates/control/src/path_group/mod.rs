@@ -7,7 +7,6 @@ mod words;
 pub use division::MIN_SHARE_SEGMENTS;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
 
 use sweetspot_sizing::{
     Controller, ControllerConfig, Driver, Effect, InputSource, KernelView, ProbeAnswer, Reason,
@@ -15,7 +14,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-use crate::clamp_check::ClampCheck;
+use crate::clamp_check::{ClampCheck, IgnoredLimit};
 use crate::event::TuneEventKind;
 use crate::sender_help::{HELP_BYTES, SenderHelp, SenderRequest};
 use sweetspot_sizing::share::max_min;
@@ -52,6 +51,8 @@ pub struct PathGroup {
     minimum: Option<Duration>,
     /// Segments that arrived ahead of a missing one, summed over all connections so far.
     out_of_order: u64,
+    /// The highest rate of the current run of bulk transfers.
+    capacity: Rate,
     /// When the current run of bulk transfers began.
     bulk_since: Option<Time>,
     /// When the first connection was added to the empty group.
@@ -64,6 +65,8 @@ pub struct PathGroup {
     memory: Option<Option<SavedWindow>>,
     /// Why the controller entered its phase.
     reason: Option<Reason>,
+    /// Why the controller last set its window, until that is polled.
+    window_reason: Option<Reason>,
     limit_changes: VecDeque<LimitChange>,
     events: VecDeque<(TuneEventKind, String)>,
     ignored_limits: VecDeque<IgnoredLimit>,
@@ -98,27 +101,6 @@ pub struct LimitChange {
     pub before: Option<Bytes>,
     /// The limit from now on; `None`: no limit.
     pub limit: Option<Bytes>,
-}
-
-/// A connection with a window beyond its limit, which the kernel ignores. The tuner leaves it alone from then on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IgnoredLimit {
-    /// The connection's cookie.
-    pub cookie: u64,
-    /// The ignored limit.
-    pub limit: Bytes,
-    /// The advertised window, above the limit.
-    pub window: Bytes,
-}
-
-impl fmt::Display for IgnoredLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let IgnoredLimit { limit, window, .. } = self;
-        write!(
-            f,
-            "this kernel ignores the limit: it advertises {window} despite a limit of {limit}; not tuned"
-        )
-    }
 }
 
 /// The MSS that every host must be able to receive over IPv4 (RFC 9293, section 3.7.1).
@@ -173,12 +155,14 @@ impl PathGroup {
             rtt: Duration::ZERO,
             minimum: None,
             out_of_order: 0,
+            capacity: Rate::ZERO,
             bulk_since: None,
             added: None,
             window: None,
             ceiling: None,
             memory: None,
             reason: None,
+            window_reason: None,
             limit_changes: VecDeque::new(),
             events: VecDeque::new(),
             ignored_limits: VecDeque::new(),
@@ -256,6 +240,7 @@ impl PathGroup {
             self.driver.handle_end(now);
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
+            self.capacity = Rate::ZERO;
             self.is_decided = false;
         }
     }
@@ -317,6 +302,7 @@ impl PathGroup {
                 let moved = member.rate.as_f64() + gain * (rate - member.rate.as_f64());
                 member.rate = Rate::from_f64(moved);
             }
+            self.capacity = self.capacity.max(self.rate());
         }
         self.last_round = Some(now);
         if !self.begins(now) {
@@ -371,6 +357,11 @@ impl PathGroup {
     /// The next event of the controller; `None` once there are no more.
     pub fn poll_event(&mut self) -> Option<(TuneEventKind, String)> {
         self.events.pop_front()
+    }
+
+    /// Why the controller has set its window since the last call; `None` if it has not, or only because of new measurements.
+    pub fn take_window_reason(&mut self) -> Option<Reason> {
+        self.window_reason.take()
     }
 
     /// The next connection that ignores its limit; `None` once there are no more.
@@ -446,7 +437,10 @@ impl PathGroup {
     fn drain(&mut self) {
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
-                Effect::Window(window) => self.window = Some(window),
+                Effect::Window(window) => {
+                    self.window = Some(window);
+                    self.window_reason = self.driver.window_reason();
+                }
                 Effect::Saved(saved) => self.memory = Some(saved),
                 Effect::Event(event) => {
                     self.reason = event.kind.reason().or(self.reason);
