@@ -1,6 +1,7 @@
 //! Connections that a tuner saw but never limited, with the reasons.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use serde::Serialize;
@@ -21,19 +22,22 @@ pub enum NotLimited {
     Small,
     /// Its peer is not one of the tuned peers.
     OtherPeer,
-    /// The policy leaves it alone: its rule says so, or no rule matches.
+    /// The rule of the policy that matches it leaves it alone.
     ByPolicy,
+    /// No rule of the policy matches it.
+    NoRule,
 }
 
 impl NotLimited {
     /// All reasons.
-    pub const ALL: [NotLimited; 6] = [
+    pub const ALL: [NotLimited; 7] = [
         NotLimited::NoStandingQueue,
         NotLimited::UploadWithoutSend,
         NotLimited::EndedEarly,
         NotLimited::Small,
         NotLimited::OtherPeer,
         NotLimited::ByPolicy,
+        NotLimited::NoRule,
     ];
 
     /// Whether the connection was a bulk transfer that should have been tuned.
@@ -42,7 +46,10 @@ impl NotLimited {
             NotLimited::NoStandingQueue
             | NotLimited::UploadWithoutSend
             | NotLimited::EndedEarly => true,
-            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => false,
+            NotLimited::Small
+            | NotLimited::OtherPeer
+            | NotLimited::ByPolicy
+            | NotLimited::NoRule => false,
         }
     }
 
@@ -59,8 +66,10 @@ impl NotLimited {
             }
             NotLimited::Small => format!("each had moved less than {BULK_BYTES} when last sampled"),
             NotLimited::OtherPeer => "--peer names another peer".to_owned(),
-            NotLimited::ByPolicy if one => "no rule of the policy tunes it".to_owned(),
-            NotLimited::ByPolicy => "no rule of the policy tunes them".to_owned(),
+            NotLimited::ByPolicy if one => "a rule of the policy leaves it alone".to_owned(),
+            NotLimited::ByPolicy => "rules of the policy leave them alone".to_owned(),
+            NotLimited::NoRule if one => "no rule of the policy matches it".to_owned(),
+            NotLimited::NoRule => "no rule of the policy matches them".to_owned(),
         }
     }
 
@@ -69,9 +78,10 @@ impl NotLimited {
         match self {
             NotLimited::NoStandingQueue | NotLimited::UploadWithoutSend => ("upload", "to"),
             NotLimited::EndedEarly => ("download", "from"),
-            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => {
-                ("connection", "to")
-            }
+            NotLimited::Small
+            | NotLimited::OtherPeer
+            | NotLimited::ByPolicy
+            | NotLimited::NoRule => ("connection", "to"),
         }
     }
 }
@@ -80,7 +90,12 @@ impl NotLimited {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct UnlimitedConnections {
     by_reason: BTreeMap<NotLimited, Tally>,
+    /// The last connections that a policy left alone, by cookie. A changed policy may find them again.
+    left_alone: BTreeMap<u64, NotLimited>,
 }
+
+/// The most connections in [`UnlimitedConnections::left_alone`]. If more of them outlive a policy, some are counted twice.
+const MAX_LEFT_ALONE: usize = 4096;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Tally {
@@ -106,10 +121,33 @@ impl UnlimitedConnections {
         tally.peer = tally.peer.filter(|known| *known == peer);
     }
 
+    /// Counts a connection that is left alone. If it was found before, only the new reason counts.
+    pub fn leave_alone(&mut self, cookie: u64, why: NotLimited, peer: SocketAddr) {
+        self.forget(cookie);
+        self.add(why, peer);
+        self.left_alone.insert(cookie, why);
+        if self.left_alone.len() > MAX_LEFT_ALONE {
+            // Cookies grow roughly with time.
+            self.left_alone.pop_first();
+        }
+    }
+
+    /// No longer counts a connection that was left alone, because it is tuned now.
+    pub fn forget(&mut self, cookie: u64) {
+        let Some(why) = self.left_alone.remove(&cookie) else { return };
+        if let Entry::Occupied(mut tally) = self.by_reason.entry(why) {
+            tally.get_mut().connections -= 1;
+            if tally.get().connections == 0 {
+                tally.remove();
+            }
+        }
+    }
+
     /// Only the connections with a reason that `is_kept` accepts.
     pub fn only(&self, is_kept: impl Fn(NotLimited) -> bool) -> UnlimitedConnections {
         let kept = self.by_reason.iter().filter(|(why, _)| is_kept(**why));
-        UnlimitedConnections { by_reason: kept.map(|(why, tally)| (*why, *tally)).collect() }
+        let by_reason = kept.map(|(why, tally)| (*why, *tally)).collect();
+        UnlimitedConnections { by_reason, left_alone: BTreeMap::new() }
     }
 
     /// One line per reason.
@@ -151,9 +189,31 @@ mod tests {
         let expected = [
             "1 upload to 10.0.0.2:443 seen, not limited: it built no standing queue",
             "2 connections seen, not limited: each had moved less than 60 kB when last sampled",
-            "2 connections to 10.0.0.2:443 seen, not limited: no rule of the policy tunes them",
+            "2 connections to 10.0.0.2:443 seen, not limited: rules of the policy leave them alone",
         ];
         assert_eq!(seen.lines(), expected);
         assert_eq!(seen.only(NotLimited::is_bulk).lines(), expected[..1]);
+    }
+
+    #[test]
+    fn a_changed_policy_counts_each_connection_once_and_keeps_those_that_ended() {
+        let mut seen = UnlimitedConnections::default();
+        let peer = "10.0.0.2:443".parse().unwrap();
+        (1..=4).for_each(|cookie| seen.leave_alone(cookie, NotLimited::NoRule, peer));
+        // Under the next policy, 1 has ended, 2 is still left alone, a rule excludes 3, and 4 is tuned.
+        seen.leave_alone(2, NotLimited::NoRule, peer);
+        seen.leave_alone(3, NotLimited::ByPolicy, peer);
+        seen.forget(4);
+        let expected = [
+            "1 connection to 10.0.0.2:443 seen, not limited: a rule of the policy leaves it alone",
+            "2 connections to 10.0.0.2:443 seen, not limited: no rule of the policy matches them",
+        ];
+        assert_eq!(seen.lines(), expected);
+        seen.forget(3);
+        assert_eq!(seen.lines(), expected[1..]);
+        let many = MAX_LEFT_ALONE as u64;
+        (10..10 + many).for_each(|cookie| seen.leave_alone(cookie, NotLimited::NoRule, peer));
+        assert_eq!(seen.left_alone.len(), MAX_LEFT_ALONE);
+        assert!(seen.lines()[0].starts_with(&format!("{} connections", many + 2)));
     }
 }

@@ -109,7 +109,10 @@ impl TunedConnection {
                 let advertised = self.advertised;
                 AppliedChange::Window { from: None, to: None, clamp: None, advertised }
             }
-            NotLimited::Small | NotLimited::OtherPeer | NotLimited::ByPolicy => return None,
+            NotLimited::Small
+            | NotLimited::OtherPeer
+            | NotLimited::ByPolicy
+            | NotLimited::NoRule => return None,
         };
         Some(self.upload_event(TuneEventKind::NotLimited, &why.words(1), change))
     }

@@ -108,7 +108,7 @@ impl Scope for HostScope {
     }
 
     fn select(&self, subject: &Subject<'_>) -> Selection {
-        Selection::by_policy(self.policy.goal(subject))
+        Selection::by_policy(self.policy.matched(subject))
     }
 
     fn rule(&self, subject: &Subject<'_>) -> Option<MatchedRule> {

@@ -198,7 +198,7 @@ impl Scope for KernelScope {
     fn select(&self, subject: &Subject<'_>) -> Selection {
         match &self.chosen {
             Chosen::All(goal) => Selection::Tuned(*goal),
-            Chosen::ByPolicy(policy) => Selection::by_policy(policy.goal(subject)),
+            Chosen::ByPolicy(policy) => Selection::by_policy(policy.matched(subject)),
             Chosen::OfProcess { root, goal, peers } => {
                 match processes::family(*root).contains(&subject.pid) {
                     true => Selection::by_peer(*goal, peers, subject.remote),

@@ -87,9 +87,13 @@ pub enum Selection {
 }
 
 impl Selection {
-    /// Tunes a connection for the policy's goal; without one, leaves it alone.
-    pub fn by_policy(goal: Option<Goal>) -> Selection {
-        goal.map_or(Selection::LeftAlone(NotLimited::ByPolicy), Selection::Tuned)
+    /// Tunes a connection for the goal of the rule that matches it; without such a rule or a goal, leaves it alone.
+    pub fn by_policy(rule: Option<MatchedRule>) -> Selection {
+        match rule.map(|rule| rule.goal) {
+            Some(Some(goal)) => Selection::Tuned(goal),
+            Some(None) => Selection::LeftAlone(NotLimited::ByPolicy),
+            None => Selection::LeftAlone(NotLimited::NoRule),
+        }
     }
 
     /// Tunes for `goal` if `remote` is one of `peers`, or if `peers` is empty.

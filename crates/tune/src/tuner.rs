@@ -214,8 +214,6 @@ impl<S: Scope> Tuner<S> {
             self.events.extend(path.lift(why, &mut self.leases));
         }
         self.groups.clear();
-        // The search below counts the connections again that the policy leaves alone.
-        self.unlimited = self.unlimited.only(|why| why != NotLimited::ByPolicy);
         change(&mut self.scope, &mut self.options);
         self.next_search = Time::ZERO;
     }
@@ -305,8 +303,8 @@ impl<S: Scope> Tuner<S> {
         connection_owner: ConnectionOwner,
         seen: &KernelReport,
     ) {
-        self.unlimited.add(why, connection_owner.remote);
-        if why != NotLimited::ByPolicy {
+        self.unlimited.leave_alone(connection_owner.cookie, why, connection_owner.remote);
+        if !matches!(why, NotLimited::ByPolicy | NotLimited::NoRule) {
             return;
         }
         let why = why.words(1);
@@ -324,6 +322,7 @@ impl<S: Scope> Tuner<S> {
             (connection.connection_owner.local, connection.connection_owner.remote);
         let max_window = self.options.max_window;
         self.labels.learn(remote.ip());
+        self.unlimited.forget(connection.connection_owner.cookie);
         let ends = (local.ip(), remote.ip(), goal);
         let path_cache = &mut self.path_cache;
         let near = |other: &Ends| {
