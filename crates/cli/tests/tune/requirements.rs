@@ -32,7 +32,7 @@ fn without(prepare: &str, name: &str) {
     let (code, ran, message) = run("--verbose");
     // The three lines: the reason for pidfd, the watched process, and that there was nothing to tune.
     assert_eq!((code, ran.as_str(), message.lines().count()), (Some(0), "it runs", 3), "{message}");
-    assert!(message.contains(name) && message.contains("; tuning via pidfd\n"), "{message}");
+    assert!(message.contains(name) && message.contains("; using pidfd\n"), "{message}");
 }
 
 /// This holds for root and for other users.
@@ -52,7 +52,7 @@ fn an_unavailable_default_mechanism_falls_back_silently() {
     let Some(missing) = missing else { return };
     let (code, ran, message) = run(&["-v"]);
     assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{message}");
-    assert!(message.lines().count() == 3 && message.contains("; tuning via pidfd\n"), "{message}");
+    assert!(message.lines().count() == 3 && message.contains("; using pidfd\n"), "{message}");
     let (code, ran, message) = run(&["--via", "bpf"]);
     assert_eq!((code, ran.as_str(), message.lines().count()), (Some(125), "", 1), "{message}");
     let (_, doctor, _) = sweetspot(&["tune", "doctor"]);

@@ -189,8 +189,11 @@ fn a_daemon_names_the_rule_that_excludes_a_connection_and_unreachable_rules() {
     let hidden =
         "policy.toml: line 4: never reached: the rule at line 1 matches all of its connections";
     let line = format!("[{}] 127.0.0.1:{port}: not limited", download.id());
-    let why = ": no rule of the policy tunes it (rule 1, line 1: leave)";
-    for words in [hidden, &line, why, "seen, not limited: no rule of the policy tunes "] {
+    let why = ": a rule of the policy leaves it alone (rule 1, line 1: leave)";
+    let closing = format!(
+        "1 connection to 127.0.0.1:{port} seen, not limited: a rule of the policy leaves it alone"
+    );
+    for words in [hidden, &line, why, &closing] {
         assert!(message.contains(words), "{words}: {message}");
     }
     server.stop();
@@ -217,7 +220,7 @@ fn a_command_is_tuned_via_pidfd_while_a_dry_run_uses_bpf() {
     let (code, message) = run(&[]);
     assert_eq!((code, message.lines().count()), (Some(0), 1), "{message}");
     assert!(message.contains("a dry run already uses bpf here"), "{message}");
-    assert!(message.ends_with("; tuning via pidfd instead"), "{message}");
+    assert!(message.ends_with("; using pidfd instead"), "{message}");
     assert_eq!(run(&["--quiet"]), (Some(0), String::new()));
     let (code, message) = run(&["--via", "bpf"]);
     assert!(code == Some(125) && message.contains("are tuned already"), "{message}");

@@ -103,7 +103,10 @@ fn guarded(
         any.push((find(other)?, "the process of --until has ended"));
     }
     let until = Until::AnyEnds(any);
-    journal.begin("; Ctrl-C ends tuning");
+    journal.begin(match options.dry_run {
+        true => "; Ctrl-C ends the dry run",
+        false => "; Ctrl-C ends tuning",
+    });
     let (root, goal) = (arguments.pid, arguments.goal.goal);
     let code = match inside {
         Some(inside) => {

@@ -116,8 +116,13 @@ fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) 
             "; it sees only the sockets of its own user's processes (others need CAP_SYS_PTRACE)"
         }
     };
-    let end = if io::stderr().is_terminal() { "; Ctrl-C ends tuning" } else { "" };
-    format!("tuning via {via} by {rules} of {}; {metrics}{sight}{end}", arguments.policy.shown())
+    let (what, so, ends) = match arguments.common.is_dry_run() || policy.dry_run {
+        true => ("dry run", ", which changes nothing", "; Ctrl-C ends the dry run"),
+        false => ("tuning", "", "; Ctrl-C ends tuning"),
+    };
+    let ends = if io::stderr().is_terminal() { ends } else { "" };
+    let file = arguments.policy.shown();
+    format!("{what} via {via} by {rules} of {file}{so}; {metrics}{sight}{ends}")
 }
 
 fn rules(policy: &Policy) -> String {

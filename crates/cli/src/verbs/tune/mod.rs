@@ -52,7 +52,7 @@ Actions in messages, with their names in --events where those differ:
   switched                    another congestion control
   adjusted                    the limit follows the window or the rate (-v)
   not limited (not_limited)   a bulk transfer needed no limit, or the policy
-                              leaves a connection alone (-v)
+                              does not tune a connection (-v)
 A bulk transfer moves at least 60 kB; via bpf, within 2 s.
 \"advertised\" is the window that this kernel announces to the sender; a larger
 limit has no effect yet. In the summary, the first rate and RTT are from before
@@ -62,17 +62,20 @@ Members of --events, a line of JSON for each action:
   t_s                seconds since 1970 (UTC)
   event, why         the action; its reason, in words
   pid, program, local, remote, cookie
-                     the connection and its process
+                     the connection and its process; 0 and ? if that is unknown
   from_bytes, to_bytes
                      window limit before and after; null for no limit
   clamp_bytes, advertised_bytes
-                     the kernel's clamp and advertised window after the change
+                     the kernel's clamp and advertised window after the change;
+                     null if unknown, or if the limit had changed again
   pace_from_bps, pace_to_bps, pace_kernel_bps
                      for uploads, instead of these four: pacing rate before,
                      after, and in the kernel
   congestion_to      for a switch, instead: the congestion control
   goodput_bps, rtt_s, rtt_min_s
-                     of this connection; null before the first measurement
+                     of this connection; null before the first measurement. The
+                     goodput is the mean of about 200 ms, or an upload's
+                     delivery rate
   rule               the rule of the policy that matched, with its number,
                      line and goal; absent if none did
   dry_run            true in a dry run, otherwise absent

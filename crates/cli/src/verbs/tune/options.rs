@@ -45,8 +45,8 @@ pub struct Common {
     #[arg(long, short)]
     quiet: bool,
 
-    /// Print more detail: the mechanism, why auto chose pidfd, each change of a limit, and each bulk
-    /// transfer that was not limited
+    /// Print more detail: why auto chose pidfd, each change of a limit, and each bulk transfer that was
+    /// not limited
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
 }
@@ -131,14 +131,14 @@ impl Common {
             Err(KernelError::Busy { program, dry_run: true, .. }) if via == Via::Auto => {
                 if !self.quiet {
                     err!(
-                        "sweetspot: a dry run already uses bpf here (BPF program {program}); tuning via pidfd instead"
+                        "sweetspot: a dry run already uses bpf here (BPF program {program}); using pidfd instead"
                     );
                 }
                 Ok(None)
             }
             Err(error) if via == Via::Auto && !matches!(error, KernelError::Busy { .. }) => {
                 if self.verbose && !self.quiet {
-                    err!("sweetspot: {error}; tuning via pidfd");
+                    err!("sweetspot: {error}; using pidfd");
                 }
                 Ok(None)
             }
