@@ -27,6 +27,10 @@ const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 /// Duration of a slowdown in round trips, and time from the end of slow start to the first slowdown (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
 
+/// Linux advertises at most this multiple of what arrived in a round trip (tcp_rcv_space_adjust). A sender may still use that
+/// window when a slowdown begins.
+const MAX_ADVERTISED_ROUNDS: u64 = 6;
+
 /// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
 const SLOWDOWN_INTERVAL_FACTOR: u64 = 9;
 
@@ -44,6 +48,8 @@ pub struct Rledbat {
     lost: bool,
     /// Whether losses lower the target.
     is_background: bool,
+    /// Whether it slows down periodically.
+    has_slowdowns: bool,
     /// The longest queueing delay of a round with losses, if `is_background`.
     full: Option<Duration>,
     round_ends: Option<Time>,
@@ -75,8 +81,9 @@ enum RledbatState {
     SlowStart { limit: Bytes, since: Time },
     /// Congestion avoidance until the next slowdown.
     Steady { slowdown: Time },
-    /// At the smallest window for `rounds` more rounds, then slow start up to `back_to`.
-    Slowdown { rounds: u32, back_to: Bytes, since: Time },
+    /// At the smallest window until the earlier one is used up, then for `rounds` more rounds, then slow start up to `back_to`. It is
+    /// used up if at most `unused` bytes have arrived, or if the rate is less than half of `peak`.
+    Slowdown { rounds: u32, back_to: Bytes, since: Time, unused: Bytes, peak: Rate },
 }
 
 impl Rledbat {
@@ -92,6 +99,7 @@ impl Rledbat {
             highest: None,
             lost: false,
             is_background: false,
+            has_slowdowns: true,
             full: None,
             round_ends: None,
             round_began: Time::ZERO,
@@ -107,6 +115,11 @@ impl Rledbat {
     /// small buffer, or its queue was never empty during the transfer. A loss lowers the target.
     pub fn background(config: &ControllerConfig) -> Rledbat {
         Rledbat { is_background: true, ..Rledbat::new(config) }
+    }
+
+    /// For a dry run, in which a slowdown would drain no queue.
+    pub fn without_slowdowns(self) -> Rledbat {
+        Rledbat { has_slowdowns: false, ..self }
     }
 
     /// The current target queueing delay.
@@ -172,7 +185,7 @@ impl Rledbat {
     }
 
     /// Adjusts the window, once per round trip.
-    fn round(&mut self, now: Time, delay: Duration, base: Duration, rate: Rate) {
+    fn round(&mut self, now: Time, delay: Duration, base: Duration, arrived: Bytes, rate: Rate) {
         let lost = std::mem::take(&mut self.lost);
         let target = self.target();
         // While a segment is missing, data arrive but are not read.
@@ -202,10 +215,13 @@ impl Rledbat {
                 }
             }
             // The window of a round with a report is the one that the report is about, not a slowdown's.
-            RledbatState::Steady { slowdown } if now >= slowdown && !has_reported => {
+            RledbatState::Steady { slowdown }
+                if now >= slowdown && self.has_slowdowns && !has_reported =>
+            {
                 let back_to = self.window;
-                self.state =
-                    RledbatState::Slowdown { rounds: SLOWDOWN_ROUNDS, back_to, since: now };
+                let unused = back_to.min(arrived * MAX_ADVERTISED_ROUNDS);
+                let (rounds, since, peak) = (SLOWDOWN_ROUNDS, now, rate);
+                self.state = RledbatState::Slowdown { rounds, back_to, since, unused, peak };
                 self.set(now, self.min(), Reason::Slowdown);
             }
             RledbatState::Steady { .. } if lost => {
@@ -221,11 +237,14 @@ impl Rledbat {
                 let change = (gain - window * over).max(-window / 2.0);
                 self.set(now, Bytes::from_f64(window + change), by_queue);
             }
-            RledbatState::Slowdown { rounds: 0, back_to, since } => {
+            RledbatState::Slowdown { rounds: 0, back_to, since, .. } => {
                 self.state = RledbatState::SlowStart { limit: back_to, since };
             }
-            RledbatState::Slowdown { rounds, back_to, since } => {
-                self.state = RledbatState::Slowdown { rounds: rounds - 1, back_to, since };
+            RledbatState::Slowdown { rounds, back_to, since, unused, peak } => {
+                let (unused, peak) = (unused.saturating_sub(arrived), peak.max(rate));
+                let is_used_up = unused == Bytes::ZERO || rate + rate < peak;
+                let rounds = rounds - u32::from(is_used_up);
+                self.state = RledbatState::Slowdown { rounds, back_to, since, unused, peak };
             }
         }
     }
@@ -241,14 +260,15 @@ impl Rledbat {
             return;
         }
         let began = std::mem::replace(&mut self.round_began, now);
-        let rate = std::mem::take(&mut self.arrived) / now.since(began);
+        let arrived = std::mem::take(&mut self.arrived);
+        let rate = arrived / now.since(began);
         self.round_ends = Some(now + length);
         let longest = self.highest.take().map(|highest| highest.saturating_sub(base));
         if self.lost && self.is_background {
             self.full = self.full.max(longest);
         }
         if let Some(lowest) = self.lowest.take() {
-            self.round(now, lowest.saturating_sub(base), base, rate);
+            self.round(now, lowest.saturating_sub(base), base, arrived, rate);
         }
     }
 }
@@ -361,6 +381,31 @@ mod tests {
             Reason::PacketLost,
         ];
         assert_eq!(reasons, expected);
+    }
+
+    #[test]
+    fn a_slowdown_lasts_until_the_earlier_window_is_used_up() {
+        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
+        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
+        let mut controller = Rledbat::new(&config);
+        let mut now = Time::ZERO;
+        let mut round = |controller: &mut Rledbat, rtt, rate| {
+            let data = Input::Data { bytes: Bytes::new(rate * rtt), unread: Bytes::ZERO };
+            controller.handle(now + Duration::from_millis(1), &data);
+            now += Duration::from_millis(rtt);
+            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
+            controller.reason
+        };
+        // Bytes per millisecond. The sender uses the window that it was advertised before for five more rounds at the full rate.
+        let rounds = [[(40, 5000); 8].as_slice(), &[(110, 5000); 3], &[(110, 5000); 5]].concat();
+        for (rtt, rate) in rounds {
+            round(&mut controller, rtt, rate);
+        }
+        assert_eq!(controller.reason, Some(Reason::Slowdown));
+        // Two rounds later, slow start leads back.
+        let reasons: Vec<_> = (0..5).map(|_| round(&mut controller, 40, 72)).collect();
+        assert_eq!(reasons[1], Some(Reason::Slowdown));
+        assert_eq!(reasons[4], Some(Reason::SlowdownOver));
     }
 
     #[test]
