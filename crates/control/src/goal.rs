@@ -41,4 +41,12 @@ impl Goal {
             Goal::LessThanBestEffort => Box::new(Rledbat::background(config)),
         }
     }
+
+    /// The controller for a dry run: without slowdowns, because it could not measure their effect.
+    pub fn rehearsal(self, config: &ControllerConfig) -> Box<dyn Controller + Send> {
+        match self {
+            Goal::Throughput => self.controller(config),
+            Goal::LessThanBestEffort => Box::new(Rledbat::background(config).without_slowdowns()),
+        }
+    }
 }

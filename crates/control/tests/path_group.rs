@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use sweetspot_control::{ConnectionSample, PathGroup, TuneEventKind};
+use sweetspot_control::{ConnectionSample, Goal, PathGroup, TuneEventKind, receiver_config};
 use sweetspot_sizing::{ControllerConfig, Sizing};
 use sweetspot_units::{Bytes, Duration, Time};
 
@@ -386,4 +386,38 @@ fn a_held_download_yields_to_a_queue_of_cross_traffic_until_it_ends() {
     }
     assert_eq!(kinds, [TuneEventKind::Held, TuneEventKind::Yielded]);
     assert_eq!(group.limit(1), Some(Bytes::new(4 * 1448)));
+}
+
+/// The queue of a transfer that nothing limits exceeds the target from the eleventh round trip on. Its slowdown would be due two round
+/// trips after slow start, when the delay of 50 ms ended that.
+#[test]
+fn a_dry_run_previews_a_hold_rather_than_a_slowdown() {
+    let config = receiver_config(Bytes::new(1448), Bytes::new(33_554_432));
+    let goal = Goal::LessThanBestEffort;
+    let held = |controller| {
+        let mut group = PathGroup::new(controller, config.mss);
+        group.handle_dry_run(true);
+        let mut now = Time::from_nanos(1);
+        let sample = |received: f64, rtt| ConnectionSample {
+            received: Bytes::from_f64(received),
+            unread: Bytes::ZERO,
+            rtt: Some(Duration::from_millis(rtt)),
+            minimum_rtt: Some(Duration::from_millis(40)),
+            out_of_order: 0,
+            advertised: None,
+        };
+        group.add(now, 1, sample(0.0, 40));
+        let mut received = 0.0;
+        for rtt in [[40; 8].as_slice(), &[90; 3], &[160; 10]].concat() {
+            now += Duration::from_millis(rtt);
+            received += RATE * rtt as f64 / 1e3;
+            group.handle_sample(now, 1, sample(received, rtt));
+            group.handle_round(now);
+        }
+        assert_eq!(group.poll_event().map(|(kind, _)| kind), Some(TuneEventKind::Held));
+        group.limit(1).unwrap()
+    };
+    let smallest = Bytes::new(4 * 1448);
+    assert_eq!(held(goal.controller(&config)), smallest);
+    assert!(held(goal.rehearsal(&config)) > Bytes::from_f64(BDP / 4.0));
 }

@@ -46,9 +46,13 @@ pub struct TunedPath {
 
 impl TunedPath {
     /// A path without connections. `seen` is the first sample of its first connection.
-    pub fn new(now: Time, goal: Goal, seen: &KernelReport, max_window: Bytes) -> TunedPath {
-        let config = receiver_config(seen.advertised_mss, max_window);
-        TunedPath::again(now, PathGroup::new(goal.controller(&config), config.mss))
+    pub fn new(now: Time, goal: Goal, seen: &KernelReport, options: &TunerOptions) -> TunedPath {
+        let config = receiver_config(seen.advertised_mss, options.max_window);
+        let controller = match options.dry_run {
+            true => goal.rehearsal(&config),
+            false => goal.controller(&config),
+        };
+        TunedPath::again(now, PathGroup::new(controller, config.mss))
     }
 
     /// A path without connections, with the group of an earlier path.

@@ -320,7 +320,7 @@ impl<S: Scope> Tuner<S> {
     fn add(&mut self, now: Time, goal: Goal, connection: TunedConnection, seen: &KernelReport) {
         let (local, remote) =
             (connection.connection_owner.local, connection.connection_owner.remote);
-        let max_window = self.options.max_window;
+        let options = &self.options;
         self.labels.learn(remote.ip());
         self.unlimited.forget(connection.connection_owner.cookie);
         let ends = (local.ip(), remote.ip(), goal);
@@ -330,7 +330,7 @@ impl<S: Scope> Tuner<S> {
         };
         let recall = || match path_cache.recall(now, &ends, near) {
             Some(group) => TunedPath::again(now, group),
-            None => TunedPath::new(now, goal, seen, max_window),
+            None => TunedPath::new(now, goal, seen, options),
         };
         let path = self.groups.entry(ends).or_insert_with(recall);
         path.add(now, connection, seen);
