@@ -166,7 +166,10 @@ impl TunedConnection {
 }
 
 fn seconds(length: f64) -> String {
-    format!("{} s", Significant::<3>(length))
+    match length < 0.001 {
+        true => "less than 1 ms".to_owned(),
+        false => format!("{} s", Significant::<3>(length)),
+    }
 }
 
 /// The total length of intervals, in seconds.
@@ -352,6 +355,15 @@ mod tests {
             "  curl[7] 192.0.2.2:443: never limited",
         ];
         assert_eq!(summary.lines(100.0, 110.0), expected);
+    }
+
+    #[test]
+    fn a_limit_that_is_lifted_at_once_shows_no_microseconds() {
+        let mut summary = TuneSummary::default();
+        summary.add(&event(1, 1.0, TuneEventKind::Taken, Some(9_000)));
+        summary.add(&event(1, 1.000_003, TuneEventKind::LetGo, None));
+        let line = summary.lines(0.0, 2.0).remove(1);
+        assert!(line.contains(": limited for less than 1 ms, never held"), "{line}");
     }
 
     /// The effect in the summary of these steps: an event, then readings of the rate and the RTT.
