@@ -121,7 +121,7 @@ impl UnlimitedConnections {
         tally.peer = tally.peer.filter(|known| *known == peer);
     }
 
-    /// Counts a connection that is left alone. If it was found before, only the new reason counts.
+    /// Counts a connection that is left alone. One that was counted before counts only for the new reason.
     pub fn leave_alone(&mut self, cookie: u64, why: NotLimited, peer: SocketAddr) {
         self.forget(cookie);
         self.add(why, peer);

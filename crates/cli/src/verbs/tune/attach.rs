@@ -23,7 +23,8 @@ Examples:
   sweetspot tune attach 4711 --send --events events.jsonl
 
 Exit codes: 0 the process has ended, or a signal ended tuning (further signals
-change nothing); 1 tuning could not start; 2 the command line is wrong.
+change nothing); 1 tuning could not start or continue; 2 the command line is
+wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.")]
 #[command(mut_arg("via", |via| via.help(via_help!("pidfd; bpf sees the process's whole cgroup, but tunes only the process and its children"))))]

@@ -51,8 +51,8 @@ A policy:
   congestion = \"bbr\"            # via bpf, with --send
   goal = \"throughput\"           # or \"leave\"
 
-Exit codes: 0 a signal ended it; 1 tuning could not start; 2 the command line or
-the policy is wrong.
+Exit codes: 0 a signal ended it; 1 tuning could not start or continue; 2 the
+command line or the policy is wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.";
 
