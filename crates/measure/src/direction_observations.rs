@@ -3,6 +3,7 @@ use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::observation::{EchoRecord, LoadRecord, StreamRecord};
 use crate::search::RateSearch;
+use crate::skipped::{Purpose, SkippedSteps};
 use crate::trend::{MIN_NOISE, trend};
 use crate::{Finding, by_idle_time, by_pairs, capacity, serialization};
 
@@ -23,7 +24,7 @@ pub(crate) struct Observations {
     pub load: Option<LoadRecord>,
     pub search: Option<RateSearch>,
     /// Skipped measurements, with the reasons.
-    pub left_out: Vec<String>,
+    pub left_out: SkippedSteps,
 }
 
 impl Observations {
@@ -49,6 +50,47 @@ impl Observations {
                 crate::CapacityEstimate { capacity: single, ..trains }
             }
             _ => trains,
+        }
+    }
+
+    /// The reason why no train was sent, if none was.
+    pub fn why_no_trains(&self) -> Option<&str> {
+        let none = self.scouts.is_empty() && self.trains.is_empty();
+        let trains = [Purpose::RoughCapacity, Purpose::Capacity];
+        self.left_out.why_none(&trains).filter(|_| none)
+    }
+
+    /// The reason for a quantity that needs the capacity, which is unknown.
+    pub fn lacks_capacity(&self) -> String {
+        self.why_no_trains().unwrap_or("it needs the capacity, which is unknown").to_owned()
+    }
+
+    /// The reason why no small packet counted losses or delays, if none did.
+    pub fn why_no_small_packets(&self, capacity: Option<Rate>) -> Option<String> {
+        if self.sparse.is_some() || !self.slow.is_empty() {
+            return None;
+        }
+        match capacity {
+            None => Some(self.lacks_capacity()),
+            Some(_) => {
+                let steps = [Purpose::Available, Purpose::RandomLoss];
+                self.left_out.why_none(&steps).map(str::to_owned)
+            }
+        }
+    }
+
+    /// The reason why the available bandwidth is unknown, if a step for it was skipped.
+    pub fn why_no_available(&self) -> Option<&str> {
+        let steps = [Purpose::Available, Purpose::AvailableByPairs, Purpose::AvailableByStreams];
+        let none = self.sparse.is_none() && self.streams.is_empty();
+        if none { self.left_out.why_none(&steps) } else { self.left_out.why(&steps) }
+    }
+
+    /// The reason why the queue is unknown or only bounded, if a step for it was skipped.
+    pub fn why_no_queue(&self) -> Option<&str> {
+        match self.overloads.is_empty() {
+            true => self.left_out.why_none(&[Purpose::Queue]).or(self.why_no_trains()),
+            false => self.left_out.why(&[Purpose::Queue]),
         }
     }
 

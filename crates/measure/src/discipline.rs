@@ -40,9 +40,12 @@ impl Discipline {
 }
 
 /// The reason why the queue discipline is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UnknownDiscipline {
+    /// The streams that show it were skipped. Holds the reason.
+    #[error("{0}")]
+    Skipped(String),
     /// No stream exceeded the capacity.
     #[error("the queue was not filled")]
     NotFilled,

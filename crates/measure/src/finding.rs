@@ -100,6 +100,15 @@ impl<T: Copy> Finding<T> {
         Finding::Bounded { bound, why: why.into() }
     }
 
+    /// The same finding; if it is unknown or only bounded, because of `why`, if there is such a reason.
+    pub(crate) fn because(self, why: Option<impl Into<String>>) -> Finding<T> {
+        match (self, why) {
+            (Finding::Bounded { bound, .. }, Some(why)) => Finding::bounded(bound, why),
+            (Finding::Unknown(_), Some(why)) => Finding::unknown(why),
+            (finding, _) => finding,
+        }
+    }
+
     /// The value, or the reason why it is unknown.
     pub fn result(&self) -> Result<T, &String> {
         match self {

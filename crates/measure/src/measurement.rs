@@ -11,6 +11,7 @@ use crate::plan::{
 };
 use crate::report::{HostNoise, Report};
 use crate::search::{RateSearch, Verdict};
+use crate::skipped::{Purpose, SkippedSteps};
 use crate::spacing::Spacing;
 use crate::stage::Stage;
 use crate::traces::{DirectionTrace, Traces, round_trips};
@@ -50,7 +51,7 @@ pub struct Measurement {
     idle: Vec<EchoRecord>,
     observations: Vec<Observations>,
     /// Skipped measurements of the RTT, with the reasons.
-    left_out: Vec<String>,
+    left_out: SkippedSteps,
     spent: Bytes,
     failures: u32,
     /// Mean time that this host's threads waited for a CPU.
@@ -70,7 +71,7 @@ impl Measurement {
             stage: Stage::Idle,
             idle,
             observations,
-            left_out: Vec::new(),
+            left_out: SkippedSteps::default(),
             spent,
             failures: 0,
             cpu_wait: Duration::ZERO,
@@ -87,15 +88,18 @@ impl Measurement {
                 Some(step) if self.fits_budget(&step) => return Some(step),
                 Some(step) => {
                     let budget = self.plan.budget.unwrap_or(Bytes::ZERO);
-                    let why = format!(
-                        "{}: {} more would exceed the budget of {budget}",
-                        self.stage.purpose(),
+                    self.skip_step(format!(
+                        "{} more would exceed the budget of {budget}",
                         step.cost()
-                    );
-                    self.skip_step(why);
+                    ));
                     self.skip();
                 }
-                None => self.skip(),
+                None => {
+                    if let Some(why) = self.why_no_load() {
+                        self.skip_step(why);
+                    }
+                    self.skip();
+                }
             }
         }
     }
@@ -103,8 +107,10 @@ impl Measurement {
     /// The current step as text: its purpose, and its direction if it has one.
     pub fn progress(&self) -> String {
         match self.stage.direction() {
-            Some(d) => format!("{} ({})", self.stage.purpose(), self.plan.directions[d].name()),
-            None => self.stage.purpose().to_owned(),
+            Some(d) => {
+                format!("{} ({})", self.stage.purpose().name(), self.plan.directions[d].name())
+            }
+            None => self.stage.purpose().name().to_owned(),
         }
     }
 
@@ -115,7 +121,6 @@ impl Measurement {
         }
         if let StepResult::Failed(why) = result {
             self.failures += 1;
-            let why = format!("{}: {why}", self.stage.purpose());
             self.skip_step(why);
             return self.skip();
         }
@@ -175,7 +180,7 @@ impl Measurement {
     pub fn end_early(&mut self, why: &str) {
         for (d, observations) in self.observations.iter_mut().enumerate() {
             if self.stage.direction().is_none_or(|current| d >= current) {
-                observations.left_out.push(format!("the other quantities: {why}"));
+                observations.left_out.push(Purpose::Rest, why.to_owned());
             }
         }
         self.stage = Stage::Done;
@@ -197,8 +202,7 @@ impl Measurement {
     /// The results so far.
     pub fn report(&self) -> Report {
         let noise = HostNoise { delays: self.noise(), cpu_wait: self.cpu_wait };
-        let left_out = self.left_out.clone();
-        Report::new(&self.plan, &self.idle, &self.observations, left_out, self.spent, noise)
+        Report::new(&self.plan, &self.idle, &self.observations, &self.left_out, self.spent, noise)
     }
 
     fn bounded(&mut self, d: usize, record: StreamRecord) {
@@ -415,9 +419,15 @@ impl Measurement {
 
     fn skip_step(&mut self, why: String) {
         match self.stage.direction() {
-            Some(d) => self.observations[d].left_out.push(why),
-            None => self.left_out.push(why),
+            Some(d) => self.observations[d].left_out.push(self.stage.purpose(), why),
+            None => self.left_out.push(self.stage.purpose(), why),
         }
+    }
+
+    /// The reason why the plan's load cannot be sent.
+    fn why_no_load(&self) -> Option<String> {
+        let Stage::Load(d) = self.stage else { return None };
+        self.plan.load.map(|_| self.observations[d].lacks_capacity())
     }
 
     /// Moves to the next stage.

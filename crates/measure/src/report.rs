@@ -8,10 +8,12 @@ use crate::direction_observations::Observations;
 use crate::observation::{Direction, EchoRecord, StreamRecord};
 use crate::overload::waits;
 use crate::plan::Plan;
+use crate::skipped::{Purpose, SkippedSteps};
 use crate::{
     Bound, BufferDepth, CapacityEstimate, CrossTraffic, DelayUnderLoad, Discipline, DroppingQueue,
-    Finding, LossEstimate, Overload, Reordering, RoundTrip, UnknownDiscipline, available_bandwidth,
-    buffer_depth, delay_under_load, discipline, losses, path_change, reordering, round_trip,
+    Finding, LossEstimate, Overload, Reordering, RoundTrip, Skipped, UnknownDiscipline,
+    available_bandwidth, buffer_depth, delay_under_load, discipline, losses, path_change,
+    reordering, round_trip,
 };
 
 /// The measured properties of a path.
@@ -26,7 +28,7 @@ pub struct Report {
     /// The measurement's load on the path.
     pub intrusion: Intrusion,
     /// Skipped measurements of the RTT, with the reasons.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<Skipped>,
 }
 
 /// The measured properties of one direction.
@@ -60,7 +62,7 @@ pub struct DirectionReport {
     /// Delay while TCP fills the path.
     pub load: Option<DelayUnderLoad>,
     /// Skipped measurements, with the reasons.
-    pub left_out: Vec<String>,
+    pub left_out: Vec<Skipped>,
 }
 
 impl DirectionReport {
@@ -93,7 +95,7 @@ impl Report {
         plan: &Plan,
         idle: &[EchoRecord],
         observations: &[Observations],
-        left_out: Vec<String>,
+        left_out: &SkippedSteps,
         spent: Bytes,
         noise: HostNoise,
     ) -> Report {
@@ -104,7 +106,10 @@ impl Report {
             // If only one direction is known, it stands for both.
             capacities.get(1).or(capacities.first()).copied().flatten(),
         ];
-        let round_trip = round_trip(idle, both);
+        let round_trip = match left_out.why(&[Purpose::BaseRtt]) {
+            Some(why) if idle.is_empty() => RoundTrip::unknown(why),
+            _ => round_trip(idle, both),
+        };
         let base = round_trip.base.value().unwrap_or(Duration::ZERO);
         let idle_median = round_trip.median.value();
         let directions: Vec<_> = plan
@@ -118,14 +123,15 @@ impl Report {
         let longest_queue_s = observations.iter().map(longest_queue).fold(0.0, f64::max);
         let intrusion = Intrusion { bytes: spent.get(), longest_queue_s };
         let changed = path_change(idle);
-        Report { round_trip, changed, directions, intrusion, left_out }
+        Report { round_trip, changed, directions, intrusion, left_out: left_out.list() }
     }
 }
 
 /// The capacity that the report states. The steps of the measurement use rougher ones, too.
 fn stated_capacity(o: &Observations) -> CapacityEstimate {
     let found = o.capacity();
-    CapacityEstimate { capacity: stated(found.capacity, o.goodput()), ..found }
+    let capacity = found.capacity.because(o.why_no_trains());
+    CapacityEstimate { capacity: stated(capacity, o.goodput()), ..found }
 }
 
 /// A fit whose interval reaches 0 shows no capacity. TCP's goodput bounds one that is unknown.
@@ -166,8 +172,14 @@ fn of_direction(
             available_bandwidth(capacity, &o.loading(&o.streams), noise.delays)
         }
         Some(_) => Finding::unknown("no streams were sent to measure it"),
-        None => Finding::unknown("it needs the capacity, which is unknown"),
+        None => Finding::unknown(o.lacks_capacity()),
     };
+    if capacity.is_some() {
+        available = available.because(o.why_no_available());
+    }
+    let no_small_packets = o.why_no_small_packets(capacity);
+    loss.rate = loss.rate.because(no_small_packets.as_deref());
+    loss.burst = loss.burst.because(no_small_packets.as_deref());
     widen_to_achieved(&mut available, o, capacity);
     let cpu_wait = Some(noise.cpu_wait).filter(|wait| capacity.is_some_and(|c| *wait > packet / c));
     if let Some(wait) = cpu_wait {
@@ -193,7 +205,7 @@ fn of_direction(
         .chain(&o.pairs);
     DirectionReport {
         direction,
-        jitter: jitter(o, competing, noise.cpu_wait),
+        jitter: jitter(o, competing, &available, noise.cpu_wait).because(no_small_packets),
         capacity: found.capacity,
         burst: found.burst,
         pair_mode: found.pair_mode,
@@ -205,7 +217,7 @@ fn of_direction(
         loss,
         reordering: reordering(all),
         load: o.load.as_ref().map(|load| delay_under_load(idle, load)),
-        left_out: o.left_out.clone(),
+        left_out: o.left_out.list(),
     }
 }
 
@@ -273,15 +285,20 @@ fn of_queue(
         let words = why.to_string();
         (Err(why), BufferDepth { bytes: Finding::unknown(&*words), delay: Finding::unknown(words) })
     };
+    let skipped = o.why_no_queue();
+    let because = |why| skipped.map_or(why, |skipped| UnknownDiscipline::Skipped(skipped.into()));
     if o.overloads.is_empty() {
-        return nothing(UnknownDiscipline::NotFilled);
+        return nothing(because(UnknownDiscipline::NotFilled));
     }
     let random_loss = loss.rate.value().map_or(0.0, |p| p.get());
     let filled = capacity.and_then(|c| overload(direction, o, c, base_rtt, random_loss));
     let Some(overload) = filled else {
         return nothing(UnknownDiscipline::NoReference);
     };
-    (discipline(&overload, o.slight.as_ref()), buffer_depth(&overload))
+    let BufferDepth { bytes, delay } = buffer_depth(&overload);
+    let both = skipped.map(|skipped| format!("{}; {skipped}", bytes.how()));
+    let buffer = BufferDepth { bytes: bytes.because(both.clone()), delay: delay.because(both) };
+    (discipline(&overload, o.slight.as_ref()).map_err(because), buffer)
 }
 
 /// Less jitter than this is due to the hosts' clocks and schedulers.
@@ -291,6 +308,7 @@ const MIN_JITTER: Duration = Duration::from_micros(500);
 fn jitter(
     o: &Observations,
     competing: Option<CrossTraffic>,
+    available: &Finding<Rate>,
     cpu_wait: Duration,
 ) -> Finding<Duration> {
     let sparse = o.slow.iter().chain(&o.sparse);
@@ -300,7 +318,9 @@ fn jitter(
     };
     let span = |s: f64| Duration::from_secs_f64(s.max(0.0));
     let Some(competing) = competing else {
-        return Finding::unknown("it needs the available bandwidth, which is unknown");
+        let why = available.why().filter(|why| o.why_no_available() == Some(why));
+        let unknown = "it needs the available bandwidth, which is unknown";
+        return Finding::unknown(why.map_or(unknown, String::as_str));
     };
     if competing.matters() {
         let (words, max) = (competing.words(), span(high - low));

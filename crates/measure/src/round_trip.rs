@@ -17,6 +17,17 @@ pub struct RoundTrip {
     pub variation: Finding<Duration>,
 }
 
+impl RoundTrip {
+    /// No RTT, because of `why`.
+    pub(crate) fn unknown(why: &str) -> RoundTrip {
+        RoundTrip {
+            base: Finding::unknown(why),
+            median: Finding::unknown(why),
+            variation: Finding::unknown(why),
+        }
+    }
+}
+
 /// The minimum delay that two hosts' schedulers and network cards add to an RTT; wake-ups on Linux take about 0.1 ms.
 const HOST_DELAY: Duration = Duration::from_micros(100);
 /// Minimum number of echoes for a variation.
@@ -54,11 +65,7 @@ pub fn round_trip(records: &[EchoRecord], capacities: [Option<Estimate<Rate>>; 2
             0 => "no echoes were sent".to_owned(),
             sent => format!("none of {sent} echoes came back"),
         };
-        return RoundTrip {
-            base: Finding::unknown(why.clone()),
-            median: Finding::unknown(why.clone()),
-            variation: Finding::unknown(why),
-        };
+        return RoundTrip::unknown(&why);
     };
     let how = format!("{} of {sent} echoes answered", samples.len());
     let base = Finding::known(

@@ -3,6 +3,7 @@
 use sweetspot_units::Duration;
 
 use crate::plan::{FIRST_OVERLOAD, Plan};
+use crate::skipped::Purpose;
 
 /// A stage, with the index of its direction and the number or length of its remaining steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,19 +36,19 @@ impl Stage {
     }
 
     /// The purpose of its steps.
-    pub fn purpose(self) -> &'static str {
+    pub fn purpose(self) -> Purpose {
         match self {
-            Stage::Idle => "base RTT",
-            Stage::Again => "base RTT again",
-            Stage::Scouts(..) => "rough capacity",
-            Stage::Sparse(_) => "available bandwidth",
-            Stage::Trains(..) => "capacity",
-            Stage::Pairs(_) => "available bandwidth by pairs",
-            Stage::Bounding(_) | Stage::Averaging(..) => "available bandwidth by streams",
-            Stage::Slow(_) => "random loss",
-            Stage::Overload(..) | Stage::Slight(_) => "buffer and queue discipline",
-            Stage::Load(_) => "delay under load",
-            Stage::Done => "nothing",
+            Stage::Idle => Purpose::BaseRtt,
+            Stage::Again => Purpose::BaseRttAgain,
+            Stage::Scouts(..) => Purpose::RoughCapacity,
+            Stage::Sparse(_) => Purpose::Available,
+            Stage::Trains(..) => Purpose::Capacity,
+            Stage::Pairs(_) => Purpose::AvailableByPairs,
+            Stage::Bounding(_) | Stage::Averaging(..) => Purpose::AvailableByStreams,
+            Stage::Slow(_) => Purpose::RandomLoss,
+            Stage::Overload(..) | Stage::Slight(_) => Purpose::Queue,
+            Stage::Load(_) => Purpose::Load,
+            Stage::Done => Purpose::Rest,
         }
     }
 

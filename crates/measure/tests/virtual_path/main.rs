@@ -3,7 +3,7 @@
 mod path;
 
 use path::{Truth, followed, measure, timed};
-use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan};
+use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan, Purpose};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -198,8 +198,37 @@ fn the_budget_is_kept_and_skipped_measurements_are_listed() {
     let budget = Bytes::new(3_000_000);
     let report = measure(Truth::plain(), Plan { budget: Some(budget), ..plan() }, 7);
     assert!(report.intrusion.bytes <= budget.get(), "{:?}", report.intrusion);
-    let left_out = report.directions[0].left_out.join("; ");
-    assert!(left_out.contains("budget of 3 MB"), "{left_out}");
+    let left_out = &report.directions[0].left_out;
+    assert!(left_out.iter().any(|skipped| skipped.why.contains("budget of 3 MB")), "{left_out:?}");
+}
+
+/// The echoes take 12 kB and each of the first trains 9 kB: the first budget suffices for neither, the second for some trains.
+#[test]
+fn a_spent_budget_is_the_reason_for_each_unknown_quantity() {
+    for (bytes, words) in [(100, "budget of 100 B"), (30_000, "budget of 30 kB")] {
+        let budget = Some(Bytes::new(bytes));
+        let plan = Plan { budget, load: Plan::full().load, ..plan() };
+        let report = measure(Truth::plain(), plan, 7);
+        let down = &report.directions[0];
+        let discipline = down.discipline.as_ref().err().map(ToString::to_string);
+        let reasons = [
+            down.capacity.why(),
+            down.available.why(),
+            down.buffer.bytes.why(),
+            discipline.as_ref(),
+            down.loss.rate.why(),
+            down.loss.burst.why(),
+            down.jitter.why(),
+        ];
+        assert_eq!(down.capacity.value().is_some(), bytes == 30_000, "{down:?}");
+        for (n, why) in reasons.into_iter().enumerate().skip(usize::from(bytes == 30_000)) {
+            assert!(why.is_some_and(|why| why.contains(words)), "{n}: {down:?}");
+        }
+        let purposes: Vec<Purpose> = down.left_out.iter().map(|left| left.purpose).collect();
+        assert!(down.load.is_none() && purposes.contains(&Purpose::Load), "{purposes:?}");
+        let is_first = |(n, one): (usize, &Purpose)| !purposes[..n].contains(one);
+        assert!(purposes.iter().enumerate().all(is_first), "{purposes:?}");
+    }
 }
 
 /// The echoes alone exceed this budget.
@@ -207,13 +236,15 @@ fn the_budget_is_kept_and_skipped_measurements_are_listed() {
 fn a_skipped_rtt_belongs_to_no_direction() {
     let budget = Some(Bytes::new(1000));
     let report = measure(Truth::plain(), Plan { budget, ..plan() }, 7);
-    let names: Vec<_> = report.left_out.iter().filter_map(|why| why.split_once(": ")).collect();
-    assert_eq!(
-        names.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-        ["base RTT", "base RTT again"]
-    );
+    let rtt = [Purpose::BaseRtt, Purpose::BaseRttAgain];
+    assert_eq!(report.left_out.iter().map(|left| left.purpose).collect::<Vec<_>>(), rtt);
+    let why = report.round_trip.base.why().expect("no echoes");
+    assert!(why.contains("budget of 1 kB"), "{why}");
     for direction in report.directions {
-        assert!(!direction.left_out.iter().any(|why| why.starts_with("base RTT")), "{direction:?}");
+        assert!(
+            !direction.left_out.iter().any(|left| rtt.contains(&left.purpose)),
+            "{direction:?}"
+        );
     }
 }
 

@@ -3,13 +3,14 @@
 use std::fmt::Display;
 
 use sweetspot_measure::{
-    Bound, DelayUnderLoad, Direction, DirectionReport, Discipline, Finding, Quantity,
+    Bound, DelayUnderLoad, Direction, DirectionReport, Discipline, Estimate, Finding, Purpose,
+    Quantity,
 };
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration};
+use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::outlook::{Expected, Outlook, RANGE, WINDOW_RATIO};
-use super::words::short;
+use super::words::{Reasons, range, short};
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
 
@@ -23,7 +24,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     let report = &measured.report;
     out!("Path to {}, {}", measured.peer, time_taken(measured));
     let round_trip = &report.round_trip;
-    out!("{}", row("base RTT", &[of(&round_trip.base, false)]));
+    out!("{}", row("base RTT", &[of(&round_trip.base)]));
     out!("{}", row("  variation", &[variation(&round_trip.variation)]));
     if let Some((first, last)) = report.changed {
         let words = "so the results in between mix two paths: measure again";
@@ -58,17 +59,17 @@ fn rates(directions: &[DirectionReport]) {
     };
     let mut rows = vec![
         each("", &|d| direction_label(d.direction).to_owned()),
-        each("capacity", &|d| of(&d.capacity, true)),
-        each("available", &|d| of(&d.available, true)),
-        each("buffer", &|d| of(&d.buffer.bytes, false)),
-        each("  as delay", &|d| of(&d.buffer.delay, false)),
+        each("capacity", &|d| rate(&d.capacity)),
+        each("available", &|d| rate(&d.available)),
+        each("buffer", &|d| of(&d.buffer.bytes)),
+        each("  as delay", &|d| of(&d.buffer.delay)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
         each("reordered", &|d| match d.reordering.arrived {
             0 => UNKNOWN.to_owned(),
             arrived => format!("{} of {arrived}", d.reordering.reordered),
         }),
-        each("jitter", &|d| of(&d.jitter, false)),
+        each("jitter", &|d| of(&d.jitter)),
     ];
     if directions.iter().any(|d| d.loss.burst.value().is_some()) {
         rows.insert(7, each("  mean loss burst", &loss_burst));
@@ -104,25 +105,27 @@ fn row(name: &str, cells: &[String]) -> String {
     format!("  {name:<NAME$}{cells}").trim_end().to_owned()
 }
 
-/// A value with its interval: as half of its width if `even`, otherwise as its ends. A bound stands alone.
-pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>, even: bool) -> String {
-    let estimate = match finding {
-        Finding::Known { estimate, .. } => *estimate,
-        Finding::Bounded { bound: Bound::AtLeast(low), .. } => {
-            return format!("at least {}", short(low));
+/// A value with its interval. A bound stands alone.
+pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>) -> String {
+    match finding {
+        Finding::Known { estimate: Estimate { value, low, high }, .. } => {
+            format!("{} ({})", short(value), range(low, high))
         }
-        Finding::Bounded { bound: Bound::AtMost(high), .. } => {
-            return format!("at most {}", short(high));
-        }
-        Finding::Unknown(_) => return UNKNOWN.into(),
-    };
-    let (low, high) = (estimate.low.number(), estimate.high.number());
-    let value = estimate.value.number();
-    if even && value > 0.0 {
-        let percent = (high - low) / 2.0 / value * 100.0;
-        format!("{} ± {percent:.1} %", short(estimate.value))
-    } else {
-        format!("{} ({} to {})", short(estimate.value), short(estimate.low), short(estimate.high))
+        Finding::Bounded { bound: Bound::AtLeast(low), .. } => format!("at least {}", short(low)),
+        Finding::Bounded { bound: Bound::AtMost(high), .. } => format!("at most {}", short(high)),
+        Finding::Unknown(_) => UNKNOWN.into(),
+    }
+}
+
+/// A rate with half the width of its interval in percent; if both halves differ at this precision, only the interval.
+fn rate(finding: &Finding<Rate>) -> String {
+    let Some(Estimate { value, low, high }) = finding.estimate() else { return of(finding) };
+    let [value_bps, low_bps, high_bps] = [value, low, high].map(Rate::as_f64);
+    let below = (value_bps - low_bps) / value_bps * 100.0;
+    let above = (high_bps - value_bps) / value_bps * 100.0;
+    match value > Rate::ZERO && (above - below).abs() < 0.1 {
+        true => format!("{} ± {:.1} %", short(value), above.max(below)),
+        false => range(low, high),
     }
 }
 
@@ -162,7 +165,7 @@ fn loss_burst(report: &DirectionReport) -> String {
     match report.loss.burst.estimate() {
         None => UNKNOWN.into(),
         Some(burst) if burst.low == burst.high && burst.value == 1.0 => "1 packet".into(),
-        Some(_) => format!("{} packets", of(&report.loss.burst, false)),
+        Some(_) => format!("{} packets", of(&report.loss.burst)),
     }
 }
 
@@ -175,7 +178,7 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
     [
         each("under load by", &|load| load.congestion.clone()),
         each("  goodput", &|load| load.goodput.value().map_or_else(unknown, short)),
-        each("  median RTT", &|load| of(&load.round_trip, false)),
+        each("  median RTT", &|load| of(&load.round_trip)),
         each("  round trips/min", &|load| {
             load.responsiveness.value().map_or_else(unknown, |rpm| format!("{rpm:.0}"))
         }),
@@ -210,58 +213,59 @@ fn tcp(measured: &Measured) {
 /// The unknown quantities and the skipped measurements, each once with its reason.
 pub fn unknown_reasons(measured: &Measured) -> Vec<String> {
     let report = &measured.report;
-    report.left_out.iter().cloned().chain(report.directions.iter().flat_map(reasons_of)).collect()
+    let of_rtt = report.left_out.iter().map(ToString::to_string);
+    of_rtt.chain(report.directions.iter().flat_map(reasons_of)).collect()
 }
 
-/// The reasons of one direction. The reason of a skipped step applies to its quantities.
 fn reasons_of(report: &DirectionReport) -> Vec<String> {
-    let direction_label = report.direction.name();
-    let mut skipped: Vec<(&str, &str, bool)> = report
-        .left_out
-        .iter()
-        .map(|left| left.split_once(": ").unwrap_or((left, "skipped")))
-        .map(|(what, why)| (what, why, false))
-        .collect();
     let discipline = report.discipline.as_ref().err().map(ToString::to_string);
-    // Each quantity with the steps that measure it, named as in `Measurement::progress`.
-    let available = "available bandwidth";
+    let none_arrived = report.reordering.arrived == 0;
     // Without loss, there are no bursts to report.
     let burst = report.loss.burst.why().filter(|_| report.loss.lost > 0);
     let quantities = [
-        ("capacity", report.capacity.why(), "rough capacity"),
-        (available, report.available.why(), available),
-        ("buffer", report.buffer.bytes.why(), "buffer and queue discipline"),
-        ("queue discipline", discipline.as_ref(), "buffer and queue discipline"),
-        ("random loss", report.loss.rate.why(), "random loss"),
-        ("mean loss burst", burst, "random loss"),
-        ("jitter", report.jitter.why(), available),
+        ("capacity", report.capacity.why()),
+        ("available bandwidth", report.available.why()),
+        ("buffer", report.buffer.bytes.why()),
+        ("queue discipline", discipline.as_ref()),
+        ("random loss", report.loss.rate.why()),
+        ("mean loss burst", burst),
+        ("reordering", report.capacity.why().filter(|_| none_arrived)),
+        ("jitter", report.jitter.why()),
     ];
-    let mut reasons: Vec<(String, String)> = Vec::new();
-    let mut add = |what: &str, why: &str| match reasons.iter_mut().find(|(_, known)| known == why) {
-        Some((names, _)) if names.split(", ").any(|name| name == what) => {}
-        Some((names, _)) => *names += &format!(", {what}"),
-        None => reasons.push((what.to_owned(), why.to_owned())),
-    };
-    for (what, why, step) in quantities {
-        let Some(why) = why else { continue };
-        let mut its_own = skipped.iter_mut().filter(|(name, ..)| name.starts_with(step)).peekable();
-        match its_own.peek() {
-            Some((_, reason, _)) => add(what, reason),
-            None => add(what, why),
-        }
-        its_own.for_each(|(.., is_told)| *is_told = true);
-    }
-    let has_capacity = report.capacity.value().is_some();
-    let mut is_refined = false;
-    for (what, why, _) in skipped.iter().filter(|(.., is_told)| !is_told) {
-        match what.ends_with("capacity") {
-            false => add(what, why),
-            // An unknown capacity has its own reason already.
-            true if !has_capacity || std::mem::replace(&mut is_refined, true) => {}
-            true => add("a more exact capacity", why),
+    let mut reasons = Reasons::default();
+    quantities
+        .into_iter()
+        .for_each(|(what, why)| why.into_iter().for_each(|w| reasons.add(what, w)));
+    for skipped in &report.left_out {
+        let (what, is_unknown) = skipped_quantity(report, skipped.purpose);
+        if !is_unknown && (skipped.purpose != Purpose::Rest || !reasons.has(&skipped.why)) {
+            reasons.add(what, &skipped.why);
         }
     }
-    reasons.into_iter().map(|(what, why)| format!("{what} ({direction_label}): {why}")).collect()
+    let direction = report.direction.name();
+    reasons
+        .0
+        .into_iter()
+        .map(|(why, what)| format!("{} ({direction}): {why}", what.join(", ")))
+        .collect()
+}
+
+/// The quantity of a skipped step, and whether its own reason already stands for the step's.
+fn skipped_quantity(report: &DirectionReport, purpose: Purpose) -> (&'static str, bool) {
+    let has_no_queue = report.buffer.bytes.why().is_some() || report.discipline.is_err();
+    match purpose {
+        Purpose::RoughCapacity | Purpose::Capacity => {
+            ("a more exact capacity", report.capacity.value().is_none())
+        }
+        Purpose::Available | Purpose::AvailableByPairs | Purpose::AvailableByStreams => {
+            (purpose.name(), report.available.value().is_none())
+        }
+        Purpose::RandomLoss => (purpose.name(), report.loss.rate.value().is_none()),
+        Purpose::Queue => (purpose.name(), has_no_queue),
+        Purpose::BaseRtt | Purpose::BaseRttAgain | Purpose::Load | Purpose::Rest => {
+            (purpose.name(), false)
+        }
+    }
 }
 
 fn unknown(measured: &Measured) {
@@ -356,15 +360,27 @@ fn is_ranged(expected: &Expected) -> bool {
 mod tests {
     use super::*;
     use sweetspot_measure::Grade;
-    use sweetspot_units::Rate;
+
+    #[test]
+    fn plus_minus_stands_only_for_an_interval_with_its_value_in_the_middle() {
+        let found = |[low, value, high]: [u64; 3]| {
+            let [low, value, high] = [low, value, high].map(Rate::from_mbit_per_second);
+            rate(&Finding::known(value, low, high, ""))
+        };
+        // 2 of 40 are 5 %.
+        assert_eq!(found([38, 40, 42]), "40.0 Mbit/s ± 5.0 %");
+        assert_eq!(found([30, 30, 40]), "30.0 to 40.0 Mbit/s");
+        assert_eq!(found([38, 40, 41]), "38.0 to 41.0 Mbit/s");
+        assert_eq!(found([0, 0, 4]), "0 to 4.00 Mbit/s");
+    }
 
     /// The columns are 29 characters wide.
     #[test]
     fn a_bound_and_a_grade_fit_in_their_cells() {
         let low = Bound::AtLeast(Rate::from_mbit_per_second(1165));
-        assert_eq!(of(&Finding::bounded(low, "why"), true), "at least 1.17 Gbit/s");
+        assert_eq!(rate(&Finding::bounded(low, "why")), "at least 1.17 Gbit/s");
         let high = Bound::AtMost(Duration::from_micros(261));
-        assert_eq!(of(&Finding::bounded(high, "why"), false), "at most 261 us");
+        assert_eq!(of(&Finding::bounded(high, "why")), "at most 261 us");
         for (us, words) in [
             (4_500, "A+ (+4.50 ms; A+: below 5 ms)"),
             (210_000, "D (+210 ms; D: 200 to 400 ms)"),

@@ -16,7 +16,7 @@ use super::card::{
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
-use super::words::short;
+use super::words::{range, short};
 
 /// The page; `verb` is the command that measured.
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
@@ -108,10 +108,8 @@ fn findings(report: &DirectionReport) -> Table {
 
 fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Finding<T>) {
     let [value, ends] = match finding.estimate() {
-        Some(Estimate { value, low, high }) => {
-            [short(value), format!("{} to {}", short(low), short(high))]
-        }
-        None => [of(finding, false), String::new()],
+        Some(Estimate { value, low, high }) => [short(value), range(low, high)],
+        None => [of(finding), String::new()],
     };
     table.rows.push(vec![name.to_owned(), value, ends, finding.how().to_owned()]);
 }

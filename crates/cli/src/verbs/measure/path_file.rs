@@ -55,11 +55,10 @@ impl PathFile {
             .capacity
             .result()
             .map_err(|why| format!("a scenario needs the capacity, which is unknown ({why})"))?;
-        let rtt = report
-            .round_trip
-            .base
-            .value()
-            .ok_or("a scenario needs the base RTT, which is unknown")?;
+        let rtt =
+            report.round_trip.base.result().map_err(|why| {
+                format!("a scenario needs the base RTT, which is unknown ({why})")
+            })?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         let loss = forward.loss.rate.estimate().map(|loss| [loss.low, loss.high]);

@@ -1,17 +1,19 @@
 //! The verdict of the short test.
 
-use sweetspot_measure::{Bound, DelayUnderLoad, Finding};
+use sweetspot_measure::{Bound, DirectionReport, Finding, Skipped};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use super::card::{graded, ranged};
 use super::outlook::{Expected, Outlook, RANGE, SLOWER, WORTH};
-use super::words::short;
+use super::words::{Reasons, short};
 use sweetspot_program::print::wrapped;
 
 pub struct Verdict {
     message: String,
     lines: Vec<String>,
+    /// The skipped measurements, a line per direction.
+    left_out: Vec<String>,
     remedy: Option<&'static str>,
 }
 
@@ -39,7 +41,7 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
             line += "; `measure --direction up` simulates a window in this direction";
         }
         if place == 0 {
-            simulated = at_a_window(outlook, direction.direction.name(), load);
+            simulated = at_a_window(outlook, direction);
             if loaded.is_some_and(|loaded| is_worth_a_window(outlook, carried, loaded)) {
                 remedy = Some("sweetspot tune run -- COMMAND");
             }
@@ -55,19 +57,31 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         lines.push(format!("{idle} idle; {why}"));
     }
     let message = message.unwrap_or_else(|| lines.join(" "));
-    Verdict { message, lines, remedy }
+    let left_out_of_rtt = left_out("RTT", &measured.report.left_out);
+    let of_directions = measured.report.directions.iter();
+    let left_out = of_directions.filter_map(|d| left_out(d.direction.name(), &d.left_out));
+    let left_out = left_out_of_rtt.into_iter().chain(left_out).collect();
+    Verdict { message, lines, left_out, remedy }
+}
+
+/// The skipped measurements of a direction or of the RTT as a line, with their reasons.
+fn left_out(of_what: &str, skipped: &[Skipped]) -> Option<String> {
+    let mut reasons = Reasons::default();
+    skipped.iter().for_each(|one| reasons.add(one.purpose.name(), &one.why));
+    let words = |(why, what): &(&str, Vec<&str>)| format!("{} ({why})", what.join(", "));
+    let words: Vec<String> = reasons.0.iter().map(words).collect();
+    (!words.is_empty()).then(|| format!("{of_what}, left out: {}", words.join("; ")))
 }
 
 /// The result of simulated TCP with a window of the right size, or the reason why it is unknown.
-fn at_a_window(
-    outlook: &Outlook,
-    direction_name: &str,
-    load: Option<&DelayUnderLoad>,
-) -> Option<String> {
+fn at_a_window(outlook: &Outlook, direction: &DirectionReport) -> Option<String> {
     if outlook.is_upper_bound {
-        let why = "random loss was not measured, and the rate of a window depends on it";
-        return Some(format!("No window was simulated: {why}."));
+        let why = direction.loss.rate.why().map(|why| format!(" ({why})")).unwrap_or_default();
+        return Some(format!(
+            "No window was simulated: the rate depends on random loss, which was not measured{why}."
+        ));
     }
+    let load = direction.load.as_ref();
     let (window, held) = outlook.window_bytes.zip(outlook.window.as_ref())?;
     let window = Bytes::new(window);
     let (name, rate, rtt) = (held.congestion, ranged(held, outlook), ms(held.rtt_s));
@@ -100,7 +114,7 @@ fn at_a_window(
     if !outlook.assumed.is_empty() {
         words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
     }
-    Some(format!("simulated {direction_name}: {words}"))
+    Some(format!("simulated {}: {words}", direction.direction.name()))
 }
 
 /// Whether a window keeps the measured rate and reduces the RTT under load by more than [`WORTH`].
@@ -131,13 +145,18 @@ impl Verdict {
         self.remedy
     }
 
+    /// The lines, and those for the skipped measurements.
+    pub fn all_lines(&self) -> Vec<&str> {
+        self.lines.iter().chain(&self.left_out).map(String::as_str).collect()
+    }
+
     pub fn text(&self) -> String {
-        self.lines.join(" | ")
+        self.all_lines().join(" | ")
     }
 
     /// Prints the verdict, with the command that removes the limits that can be removed.
     pub fn print(&self) {
-        self.lines.iter().for_each(|line| wrapped(line, ""));
+        self.all_lines().iter().for_each(|line| wrapped(line, ""));
         if let Some(command) = self.remedy {
             out!("To hold downloads at that window: {command}");
         }
@@ -190,20 +209,47 @@ fn ms(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::verbs::measure::outlook::tests::{load, outlook};
+    use sweetspot_measure::{DelayUnderLoad, Measurement, Plan, Purpose};
+
+    /// A download under this load, without random loss.
+    fn direction(load: DelayUnderLoad) -> DirectionReport {
+        let mut found = Measurement::new(Plan::full()).report().directions.remove(0);
+        (found.load, found.loss.rate) = (Some(load), Finding::unknown("it was skipped"));
+        found
+    }
+
+    #[test]
+    fn skipped_measurements_are_listed_by_their_reason() {
+        let skipped = |purpose, why: &str| Skipped { purpose, why: why.to_owned() };
+        let both = [
+            skipped(Purpose::RandomLoss, "it costs 1 MB"),
+            skipped(Purpose::Load, "it costs 9 MB"),
+            skipped(Purpose::Queue, "it costs 1 MB"),
+        ];
+        assert_eq!(
+            left_out("up", &both).unwrap(),
+            "up, left out: random loss, buffer and queue discipline (it costs 1 MB); \
+             goodput and delay under load (it costs 9 MB)"
+        );
+        assert_eq!(left_out("up", &[]), None);
+    }
 
     /// The rate with a window depends on random loss, which is unknown here.
     #[test]
     fn no_window_is_recommended_without_measured_loss() {
         let measured = Some(Rate::from_mbit_per_second(20));
         let known = outlook([20.0, 20.0, 20.0]);
-        let load = load("cubic", 20.0, 80);
-        let words = |outlook: &Outlook| at_a_window(outlook, "down", Some(&load)).unwrap();
+        let direction = direction(load("cubic", 20.0, 80));
+        let words = |outlook: &Outlook| at_a_window(outlook, &direction).unwrap();
         assert!(words(&known).contains("window of 250 kB"));
         assert!(is_worth_a_window(&known, measured, Duration::from_millis(80)));
 
         let unknown = Outlook { is_upper_bound: true, ..known };
         let words = words(&unknown);
-        assert!(words.contains("random loss was not measured"), "{words}");
+        assert!(
+            words.ends_with("random loss, which was not measured (it was skipped)."),
+            "{words}"
+        );
         assert!(!words.contains("window of"), "{words}");
         assert!(!is_worth_a_window(&unknown, measured, Duration::from_millis(80)));
     }
@@ -218,8 +264,7 @@ mod tests {
             Outlook { window, ..outlook }
         };
         let words = |low: f64, measured: f64| {
-            let load = load("bbr", measured, 80);
-            at_a_window(&at_least(low), "down", Some(&load)).unwrap()
+            at_a_window(&at_least(low), &direction(load("bbr", measured, 80))).unwrap()
         };
         // 15 is less than nine tenths of 20; 19 is not.
         assert!(

@@ -18,9 +18,44 @@ pub fn short(value: impl Display) -> String {
     format!("{number:.digits$}{unit}")
 }
 
+/// Both ends of an interval; an equal unit stands only at the end.
+pub fn range(low: impl Display, high: impl Display) -> String {
+    let (low, high) = (short(low), short(high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// Reasons, each with the things that it stands for.
+#[derive(Debug, Default)]
+pub struct Reasons<'a>(pub Vec<(&'a str, Vec<&'a str>)>);
+
+impl<'a> Reasons<'a> {
+    pub fn add(&mut self, what: &'a str, why: &'a str) {
+        match self.0.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) if names.contains(&what) => {}
+            Some((_, names)) => names.push(what),
+            None => self.0.push((why, vec![what])),
+        }
+    }
+
+    pub fn has(&self, why: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == why)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_range_names_a_common_unit_once() {
+        assert_eq!(range("30 Mbit/s", "40 Mbit/s"), "30.0 to 40.0 Mbit/s");
+        assert_eq!(range("950 us", "1.2 ms"), "950 us to 1.20 ms");
+        assert_eq!(range("0 s", "1.2 ms"), "0 to 1.20 ms");
+        assert_eq!(range(1.0, 2.5), "1.00 to 2.50");
+    }
 
     #[test]
     fn numbers_keep_three_digits_with_and_without_a_unit() {
