@@ -27,6 +27,9 @@ A loss-based one fills the buffer, and may get a much worse grade than bbr.
 
 Ctrl-C ends the measurement after its present step, which can take 15 seconds,
 and prints the results so far. A second one ends it at once, without results.
+With --watch, the first one ends it at once; earlier results are in --series.
+
+Units: SIZE is 500kB or 10MB (1 kB is 1000 B); INTERVAL is 30s, 10min or 1h.
 
 Environment: SWEETSPOT_TICKET holds the ticket, out of other users' sight.
 

@@ -10,13 +10,14 @@ mod words;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::net::Ipv6Addr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use sweetspot_linux::{clock, signals};
+use sweetspot_linux::clock;
 use sweetspot_measure::{Direction, Discipline, Plan};
 use sweetspot_transfer::{Contact, Measured, TransferError, measure, measure_one_sided};
 use sweetspot_units::{Bytes, Duration};
@@ -35,11 +36,11 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The reason why HOST:PORT gives no rate, even if `serve` listens there: its ticket grants the right to measure with it.
 const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot serve` prints at that host instead of HOST:PORT";
 
-/// Measure the path to a host that runs `sweetspot serve`
+/// Measure the path to a host that runs `sweetspot serve`, or the RTT to any TCP server
 ///
-/// Reports, each with its interval and method: RTT, capacity, available bandwidth, buffer and queue
-/// discipline, random loss, reordering, jitter, and delay under load, in both directions. Lists each
-/// quantity that it could not measure, with the reason. Datagrams go to the same port as TCP.
+/// Reports, each with its interval: RTT, capacity, available bandwidth, buffer and queue
+/// discipline, random loss, reordering, jitter, and delay under load, in both directions. --json and --html also state the methods.
+/// Lists each quantity that it could not measure, with the reason. Datagrams go to the same port as TCP.
 /// It takes up to three minutes, and fills the path's queue unless --gentle. From any other TCP server,
 /// HOST:PORT, it gets the RTT and the options that both kernels agree on. The options marked (ticket) need a ticket.
 #[derive(Debug, clap::Args)]
@@ -48,19 +49,20 @@ pub struct MeasureArguments {
     #[command(flatten)]
     common: SharedArguments,
     /// Never fill a queue, which the full measurement does: no buffer, queue discipline or delay under load. It takes up to two
-    /// minutes (ticket)
+    /// minutes, most of them for the sparse packets that show random loss (ticket)
     #[arg(long)]
     gentle: bool,
-    /// Measure for up to 31 seconds instead of three minutes, or longer over long or slow paths, and print a line for each direction: the rate, the RTT idle and under
-    /// load, and its grade; for the first also the simulated rate and RTT of CUBIC with a window of the right size, beside the
-    /// kernel's (ticket, not with --gentle)
+    /// Measure for up to 31 seconds instead of three minutes; each step adds an RTT or two, and rates below 10 Mbit/s take longer.
+    /// Print a line for each direction: the rate, the RTT idle and under load, and its grade. For the direction measured first,
+    /// also simulate CUBIC with a window of the right size and with the kernel's (ticket, not with --gentle or --watch)
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path (ticket)
     #[arg(long, value_enum, default_value_t = DirectionChoice::Both)]
     direction: DirectionChoice,
-    /// Measure gently at this interval, for up to 20 seconds each time, and append to --series, until you stop it;
-    /// --scenario then records how the path changes (ticket)
+    /// Measure gently at this interval and append to --series, until you stop it. Each measurement takes up to 20 seconds, because
+    /// it sends fewer packets than --gentle. --scenario then records how the path changes (ticket; needs --series, not with
+    /// --quick, --html or --json)
     #[arg(long, value_name = "INTERVAL", requires = "series", conflicts_with_all = ["html", "json"])]
     watch: Option<Duration>,
     /// File for --watch: a JSON line for each measurement
@@ -78,13 +80,13 @@ struct SharedArguments {
     far_end: Option<OsString>,
     #[command(flatten)]
     contact: ContactArguments,
-    /// Maximum bytes that both ends send, in total; measurements that would exceed it are skipped and listed (ticket)
+    /// Maximum bytes that both ends send, in total, such as 10MB; measurements that would exceed it are skipped and listed (ticket)
     #[arg(long, value_name = "SIZE")]
     budget: Option<Bytes>,
     /// Write the path as a scenario for `run`, `advise window --path` and `emulate --path` (ticket)
     #[arg(long, value_name = "FILE.toml")]
     scenario: Option<PathBuf>,
-    /// Overwrite an existing file of --scenario
+    /// Overwrite an existing file of --scenario, which you may have edited
     #[arg(long, requires = "scenario")]
     force: bool,
     /// Write a page with pictures, which loads nothing from elsewhere; it replaces an existing file
@@ -93,7 +95,7 @@ struct SharedArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Show no progress
+    /// Show no progress, and no line per measurement of --watch
     #[arg(long, short)]
     quiet: bool,
 }
@@ -135,7 +137,6 @@ pub fn run(arguments: MeasureArguments) -> Ending {
     whole_file::check_extension("--html", common.html.as_deref(), &["html", "htm"], "FILE.html")?;
     whole_file::check_creatable("--series", arguments.series.as_deref())?;
     if let Some((interval, series)) = arguments.watch.zip(arguments.series.as_ref()) {
-        arguments.print_when_interrupted(series);
         return watched(&arguments, interval, series);
     }
     if arguments.quick {
@@ -153,17 +154,6 @@ pub fn run(arguments: MeasureArguments) -> Ending {
         card::print(&measured, &outlook);
     }
     scenario.map_err(Into::into).map(|()| ending())
-}
-
-impl MeasureArguments {
-    /// On Ctrl-C, prints the file with the measurements of --watch.
-    fn print_when_interrupted(&self, series: &Path) {
-        if self.common.quiet {
-            return;
-        }
-        let left = format!("the measurements before this one are in {}", series.shown());
-        signals::print_when_interrupted(format!("sweetspot: interrupted; {left}\n"));
-    }
 }
 
 /// Success, or the shell's exit code for the signal that ended the measurement early.
@@ -186,7 +176,7 @@ fn duration_in_words(plan: &Plan) -> String {
     }
 }
 
-/// Measures repeatedly; a failed measurement becomes a line with the reason.
+/// Measures repeatedly, until a signal ends the program.
 fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> Ending {
     if interval < MIN_INTERVAL {
         let wrong = format!("--watch {interval} is too short; the minimum is {MIN_INTERVAL}");
@@ -196,63 +186,22 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     if common.server().is_some() {
         return Err(UsageError::new(format!("--watch: {NO_RATE}")).into());
     }
-    let contact = common.contact()?;
     let directions = arguments.direction.directions();
-    let plan = Plan { directions, budget: common.budget, ..Plan::short().gentle() };
-    note!("sweetspot: {}", watch::announced(interval, file, common.scenario.as_deref()));
-    let mut series = watch::Series::default();
-    let mut scenario = Err("every measurement failed, so --scenario wrote no file".to_owned());
-    let (start, mut done, mut is_late) = (clock::now(), 0, false);
-    while arguments.times.is_none_or(|times| done < times) {
-        let at = start + interval * done;
-        clock::sleep_until(at);
-        done += 1;
-        // If a measurement took longer than the interval, the next one follows at once.
-        let now = clock::now();
-        if now > at + interval && !common.quiet && !std::mem::replace(&mut is_late, true) {
-            let took = now.since(at - interval).as_secs_f64();
-            err!(
-                "sweetspot: a measurement took {took:.0} s, longer than --watch {interval}; the next one follows at once"
-            );
-        }
-        let at = now.max(at);
-        match measure(&contact, plan.clone(), &mut |_| ControlFlow::Continue(())) {
-            Err(error) => {
-                let time = watch::append(file, watch::failed(&error.to_string()))?;
-                if !common.quiet {
-                    err!("{done}, {time}: not measured: {error}");
-                }
-            }
-            Ok(measured) => {
-                series.add(at, &measured);
-                let not_simulated =
-                    outlook::Outlook::of(&Err("not while it is watched".to_owned()));
-                let time = watch::append(file, document::document(&measured, &not_simulated))?;
-                if !common.quiet {
-                    let verdict = verdict::verdict(&measured, &not_simulated);
-                    err!("{done}, {time}: {}", verdict.text());
-                }
-                let Some(path) = &common.scenario else { continue };
-                match path_file::PathFile::over_time(&measured, &series, interval) {
-                    Ok(found) => {
-                        whole_file::write(path, found.text.as_bytes())?;
-                        if scenario.is_err() {
-                            note!("wrote {}; each measurement updates it", path.shown());
-                        }
-                        scenario = Ok(());
-                    }
-                    // A file of earlier measurements stays.
-                    Err(why) => {
-                        note!("not added to {}: {why}", path.shown());
-                        scenario = scenario.or(Err(why));
-                    }
-                }
-            }
-        }
-    }
-    if common.scenario.is_some() {
-        scenario?;
-    }
+    let watch = watch::Watch {
+        contact: common.contact()?,
+        plan: Plan { directions, budget: common.budget, ..Plan::short().gentle() },
+        interval,
+        times: arguments.times,
+        series: file,
+        scenario: common.scenario.as_deref(),
+        is_quiet: common.quiet,
+    };
+    note!("sweetspot: {}", watch.announced());
+    let is_recorded = AtomicBool::new(false);
+    progress::until_interrupted(
+        || watch.run(&is_recorded),
+        || watch.print_interrupted(is_recorded.load(Ordering::Relaxed)),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -264,7 +213,7 @@ fn quick(common: &SharedArguments, plan: Plan) -> Ending {
     if common.json {
         let mut document = document::document(&measured, &outlook);
         document["verdict"] = verdict.text().into();
-        document["verdict_lines"] = verdict.lines().into();
+        document["verdict_lines"] = verdict.all_lines().into();
         out!("{}", serde_json::to_string_pretty(&document)?);
     } else {
         verdict.print();
@@ -375,7 +324,20 @@ impl SharedArguments {
             Some(port) if port.parse::<u16>().ok().is_none_or(|port| port == 0) => {
                 Err(UsageError::new(format!("port {port} is out of range; a port is 1 to 65535")))
             }
-            _ => Ok(()),
+            _ => self.check_is_not_host(),
+        }
+    }
+
+    /// Rejects a host or a URL without a port, which is no ticket either.
+    fn check_is_not_host(&self) -> Result<(), UsageError> {
+        let Some(typed) = self.far_end.as_ref().and_then(|typed| typed.to_str()) else {
+            return Ok(());
+        };
+        match host_without_port(typed) {
+            None => Ok(()),
+            Some(with_port) => Err(UsageError::new(format!(
+                "{typed}: expected HOST:PORT or a ticket; write {with_port}, or give the line that `sweetspot serve` printed"
+            ))),
         }
     }
 
@@ -387,11 +349,44 @@ impl SharedArguments {
     }
 }
 
+/// HOST:PORT for an argument that is a host without a port, or a URL; `None` if it is neither.
+fn host_without_port(typed: &str) -> Option<String> {
+    let (scheme, rest) = typed.split_once("://").unwrap_or(("", typed));
+    let host = rest.split('/').next().unwrap_or_default();
+    if !scheme.is_empty() && has_port(host) {
+        return Some(host.to_owned());
+    }
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.parse::<Ipv6Addr>().is_ok() {
+        return Some(format!("[{bare}]:443"));
+    }
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    let port = if scheme == "http" { 80 } else { 443 };
+    (!host.is_empty() && host.bytes().all(is_name)).then(|| format!("{host}:{port}"))
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Args;
 
     use super::*;
+
+    #[test]
+    fn a_host_without_a_port_is_recognised() {
+        for (typed, with_port) in [
+            ("127.0.0.1", Some("127.0.0.1:443")),
+            ("example.org", Some("example.org:443")),
+            ("http://example.org/index.html", Some("example.org:80")),
+            ("https://example.org:8443/", Some("example.org:8443")),
+            ("[2001:db8::7]", Some("[2001:db8::7]:443")),
+            ("weetspot1:abc", None),
+            ("sweetspot1:abc", None),
+            ("42-crisp lemon", None),
+            ("", None),
+        ] {
+            assert_eq!(host_without_port(typed).as_deref(), with_port, "{typed}");
+        }
+    }
 
     fn rounded(plan: &Plan, unit: f64) -> f64 {
         (plan.duration().1.as_secs_f64() / unit).round()
@@ -409,7 +404,7 @@ mod tests {
         assert!(help.contains("It takes up to three minutes"), "{help}");
         assert!(help.contains("Measure for up to 31 seconds"), "{help}");
         assert!(help.contains("It takes up to two minutes"), "{help}");
-        assert!(help.contains("for up to 20 seconds each time"), "{help}");
+        assert!(help.contains("Each measurement takes up to 20 seconds"), "{help}");
         let page = include_str!("../../../../../docs/measure-a-path.md");
         assert!(page.contains("A full measurement takes up to three minutes"));
     }
