@@ -24,8 +24,9 @@ const SYN_SIZE: Bytes = Bytes::new(60);
 pub fn measure_one_sided(server: &str) -> Result<Measured> {
     let start = clock::now();
     let cannot = |source| TransferError::NoAnswer { address: server.to_owned(), source };
-    let peer = server.to_socket_addrs().map_err(cannot)?.next();
-    let peer = peer.ok_or_else(|| cannot(std::io::ErrorKind::NotFound.into()))?;
+    let unresolved = |source| TransferError::Unreachable { address: server.to_owned(), source };
+    let peer = server.to_socket_addrs().map_err(unresolved)?.next();
+    let peer = peer.ok_or_else(|| unresolved(std::io::ErrorKind::NotFound.into()))?;
     let (mut echoes, mut facts, mut refused) = (Vec::new(), None, None);
     for _ in 0..CONNECTIONS {
         match TcpStream::connect_timeout(&peer, CONNECT_TIMEOUT.into()) {
@@ -92,6 +93,13 @@ mod tests {
         // Loopback's MTU is 65,536, but IPv4's total length has 16 bits.
         assert_eq!(found.tcp.path_mtu, Bytes::new(65_535));
         assert!(found.report.directions.is_empty());
+    }
+
+    /// No name has an empty label (RFC 1035, section 3.1), so the resolver asks nobody.
+    #[test]
+    fn the_error_for_an_unknown_host_is_about_its_name() {
+        let error = measure_one_sided("no..such:443").unwrap_err().to_string();
+        assert!(error.contains("no..such") && error.ends_with("check the host's name"), "{error}");
     }
 
     #[test]
