@@ -74,7 +74,9 @@ class Followed {
     if ("sweetspot_journal" in row) return new Sweep(this);
     if ("cookie" in row || "not_limited" in row) return new Tune(this);
     if ("t_s" in row) return new Transfers(this);
-    this.state.textContent = "This file is not a series, event log or journal of Sweetspot.";
+    this.state.textContent = "time" in row && ("outlook" in row || "unknown" in row)
+      ? "This is a series of measure --watch, which this page does not draw. measure --html draws a single measurement."
+      : "This file is not a series, event log or journal of Sweetspot.";
     return null;
   }
 
@@ -156,6 +158,14 @@ function keep(connections, key, row) {
   if (rows.length > KEPT) rows.splice(0, rows.length - KEPT);
 }
 
+/** The phases of a controller in words. */
+const PHASES = {
+  "hands-off": "nothing limits the window", measuring: "measuring the path before the first limit",
+  ramping: "the window grows towards the path's capacity", holding: "the window is held at the sweet spot",
+  trying: "testing whether a smaller window costs goodput", open: "the window is left to congestion control",
+  congested: "the path is congested, so the window is left to congestion control", paced: "the sender is paced",
+};
+
 /** The series of `send --series` and `serve --series`. */
 class Transfers {
   constructor(file) {
@@ -192,7 +202,7 @@ class Transfers {
     const recent = second.reduce((sum, row) => sum + row.goodput_bps, 0) / second.length;
     const now = last.at < 1 ? "" : `, ${rate(recent)} in its last second`;
     const mean = rate((last.bytes * 8) / last.at) + now;
-    const phase = last.phase ? `, ${last.phase}` : "";
+    const phase = last.phase ? `; ${PHASES[last.phase] ?? `phase ${last.phase}`}` : "";
     const window = last.window_bytes == null ? "unknown" : bytes(last.window_bytes);
     this.file.state.textContent = `Transfer ${number}: ${bytes(last.bytes)} in ${time(last.at)}; mean ${mean}, last window ${window}${phase}.`;
   }

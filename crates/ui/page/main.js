@@ -238,7 +238,7 @@ function drawCurve() {
     bands: [],
     levels: [s.rate / unit.rate],
   };
-  $("curve-caption").textContent = `Goodput, ${unit.goodput}, against window, R(S)`;
+  $("curve-caption").textContent = `Goodput R, ${unit.goodput}, against window S`;
   if (curve) {
     picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / unit.size, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / unit.rate]).filter(([x]) => x <= max) });
     if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / unit.size, curve.sweet_to_bytes / unit.size] });

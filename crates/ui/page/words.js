@@ -163,7 +163,7 @@ export function numbers(s, outcome) {
     ["round-trip time", time(told.rtt_mean_s), `99th percentile ${time(told.rtt_p99_s)}`],
     ["loss", share(told.loss_rate), `${told.retransmitted_packets} packets retransmitted${earlier}, ${told.timeouts} timeouts`],
     ["queue", link.queue_delay_mean_s < 1e-6 ? "none" : time(link.queue_delay_mean_s), `${round(link.queue_mean_packets)} packets on average, ${link.queue_max_packets} at most`],
-    ["link in use", whole(link.utilisation), "by the packets that leave it, cross traffic included; their ACKs come later, so it exceeds the goodput while the rate grows"],
+    ["link in use", whole(link.utilisation), "by the packets that leave it, cross traffic included; it can exceed the goodput while the rate grows, because ACKs come later"],
     ["window at the end", bytes(told.window_final_bytes), `the BDP (rate × RTT) is ${bytes(product(s) * PACKET)}, with the buffer ${bytes((product(s) + s.buffer) * PACKET)}`],
   ];
 }

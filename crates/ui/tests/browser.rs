@@ -171,7 +171,7 @@ fn the_page_follows_a_running_program() -> TestResult {
     browser.until("document.querySelector('.events li')")?;
     let shown = text(&mut browser, "watched")?;
     assert!(
-        shown.contains("1.25 MB in 100 ms; mean 100 Mbit/s, last window 1.25 MB, holding"),
+        shown.contains("1.25 MB in 100 ms; mean 100 Mbit/s, last window 1.25 MB; the window is held at the sweet spot"),
         "{shown}"
     );
     assert!(shown.contains("transfer 1: limited, window 1.25 MB"), "{shown}");

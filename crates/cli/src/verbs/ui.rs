@@ -120,7 +120,15 @@ fn is_watchable(watched: &WatchedFile) -> Result<(), UsageError> {
     };
     let first = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let line = serde_json::from_slice::<serde_json::Value>(first).unwrap_or_default();
-    match first.is_empty() || ["t_s", "sweetspot_journal"].iter().any(|key| !line[key].is_null()) {
+    let has = |key: &str| !line[key].is_null();
+    if has("time") && (has("outlook") || has("unknown")) {
+        return refused(
+            "this is a series of measure --watch, which ui does not draw; `measure --html` draws a single measurement, and `measure \
+             --scenario` writes the series as a path that `run` simulates"
+                .to_owned(),
+        );
+    }
+    match first.is_empty() || has("t_s") || has("sweetspot_journal") {
         true => Ok(()),
         false => refused(
             "expected a file of --series (copy, send, receive, serve), of tune --events, or the journal beside sweep --out".to_owned(),
@@ -134,6 +142,35 @@ mod tests {
 
     use super::*;
     use crate::verbs::members::{listed, written};
+    use sweetspot_sizing::SizingPhase;
+
+    #[test]
+    fn a_series_of_measure_is_refused_by_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("day.jsonl");
+        let why = |line: &str| {
+            std::fs::write(&path, line).unwrap();
+            is_watchable(&WatchedFile::new(&path)).map_err(|error| error.to_string())
+        };
+        for line in
+            ["{\"time\":\"t\",\"unknown\":\"far end\"}\n", "{\"time\":\"t\",\"outlook\":{}}\n"]
+        {
+            let why = why(line).unwrap_err();
+            assert!(why.contains("measure --watch") && why.contains("measure --html"), "{why}");
+        }
+        assert_eq!(why("{\"t_s\":0}\n"), Ok(()));
+    }
+
+    #[test]
+    fn the_page_has_words_for_each_phase_of_the_window() {
+        let page = include_str!("../../../ui/page/live.js");
+        let (_, list) = page.split_once("const PHASES = {").unwrap();
+        let (list, _) = list.split_once("};").unwrap();
+        for phase in SizingPhase::ALL {
+            let (plain, quoted) = (format!(" {phase}: \""), format!("\"{phase}\": \""));
+            assert!(list.contains(&plain) || list.contains(&quoted), "{phase}");
+        }
+    }
 
     #[test]
     fn the_help_lists_exactly_the_json_members() {
