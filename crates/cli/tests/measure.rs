@@ -4,10 +4,11 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use sweetspot_linux::clock;
+use sweetspot_protocol::Ticket;
 use sweetspot_scenario::Scenario;
 use sweetspot_units::Duration;
 
@@ -200,9 +201,18 @@ fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestRes
     // Each quantity has one reason: its measurement was skipped.
     let unknown =
         words.split("Unknown or only bounded, with the reason:").nth(1).unwrap_or_default();
-    for quantity in ["random loss", "buffer", "jitter"] {
+    for quantity in ["random loss", "buffer", "jitter", "delay under load"] {
         assert_eq!(unknown.matches(quantity).count(), 1, "{quantity}: {words}");
     }
+    let reasons = unknown.matches(" (up): ").count();
+    let flat = unknown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(reasons > 0, "{words}");
+    assert_eq!(
+        flat.matches(" more would exceed the budget of 1 kB").count(),
+        // The base RTT is measured twice, and belongs to no direction.
+        reasons + 2,
+        "{words}"
+    );
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
     Ok(())
 }
@@ -210,7 +220,7 @@ fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestRes
 /// The budget leaves no bytes for the capacity that a scenario needs. The results and the page do not need it.
 #[test]
 fn a_scenario_that_cannot_be_written_leaves_the_results_and_the_page() -> TestResult {
-    for (options, result) in [("", "Both ends sent"), ("--quick --json", "\"verdict\"")] {
+    for (options, result) in [("", "Both ends sent"), ("--quick --json", "up, left out: ")] {
         let dir = tempfile::tempdir()?;
         let (file, page) = (dir.path().join("path.toml"), dir.path().join("path.html"));
         let files = format!("--scenario {} --html {}", file.display(), page.display());
@@ -289,6 +299,47 @@ fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> TestResult {
         "{printed}"
     );
     assert_eq!(printed.lines().count(), 1, "{printed}");
+    Ok(())
+}
+
+/// Each start of `serve` has another certificate, so a ticket for an earlier one is never accepted.
+#[test]
+fn a_refused_ticket_or_an_unused_identity_ends_the_first_measurement() -> TestResult {
+    let dir = tempfile::tempdir()?;
+    let serve = |listen: &str| -> std::io::Result<(Child, String)> {
+        let mut serve = Command::new(PROGRAM)
+            .args(["serve", "--listen", listen, "--dir"])
+            .arg(dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut ticket = String::new();
+        let output = serve.stdout.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        BufReader::new(output).read_line(&mut ticket)?;
+        Ok((serve, ticket.trim().to_owned()))
+    };
+    let (mut first, ticket) = serve("127.0.0.1:0")?;
+    first.kill()?;
+    first.wait()?;
+    let port = ticket.parse::<Ticket>()?.port;
+    let (mut second, _) = serve(&format!("127.0.0.1:{port}"))?;
+    let series = dir.path().join("day.jsonl");
+    let watched = Command::new(PROGRAM)
+        .args(["measure", &ticket, "--watch", "1h", "--series"])
+        .arg(&series)
+        .output();
+    second.kill()?;
+    second.wait()?;
+    let watched = watched?;
+    let printed = String::from_utf8_lossy(&watched.stderr);
+    assert_eq!(watched.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("another certificate") && !series.exists(), "{printed}");
+
+    let unused =
+        Command::new(PROGRAM).args(["measure", &ticket, "--identity", "nofile"]).output()?;
+    let printed = String::from_utf8_lossy(&unused.stderr);
+    assert_eq!(unused.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("--identity has no effect"), "{printed}");
     Ok(())
 }
 

@@ -234,6 +234,10 @@ impl ContactArguments {
         };
         let own = match ticket.proof {
             TicketProof::OwnKey => Some(existing_identity(self.identity.as_deref())?),
+            TicketProof::Secret { .. } if self.identity.is_some() => {
+                let wrong = "--identity has no effect: this ticket holds a secret, which counts instead of your key; leave it out";
+                return Err(UsageError::new(wrong).into());
+            }
             TicketProof::Secret { .. } => None,
         };
         Ok(Some(Contact::Ticket(Box::new(ticket), own)))
