@@ -82,8 +82,10 @@ impl Observations {
     /// The reason why the available bandwidth is unknown, if a step for it was skipped.
     pub fn why_no_available(&self) -> Option<&str> {
         let steps = [Purpose::Available, Purpose::AvailableByPairs, Purpose::AvailableByStreams];
-        let none = self.sparse.is_none() && self.streams.is_empty();
-        if none { self.left_out.why_none(&steps) } else { self.left_out.why(&steps) }
+        match self.streams.is_empty() {
+            true => self.left_out.why_none(&steps),
+            false => self.left_out.why(&steps),
+        }
     }
 
     /// The reason why the queue is unknown or only bounded, if a step for it was skipped.

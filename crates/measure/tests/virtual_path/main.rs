@@ -231,6 +231,28 @@ fn a_spent_budget_is_the_reason_for_each_unknown_quantity() {
     }
 }
 
+/// Jitter hides idle time and pairs, so without streams the available bandwidth is unknown.
+#[test]
+fn an_interruption_is_the_reason_for_each_quantity_that_it_leaves_unknown() {
+    let truth = Truth { jitter: Duration::from_millis(3), ..Truth::plain() };
+    for last in ["base RTT", "rough capacity (down)", "available bandwidth by streams (down)"] {
+        let (report, _) = followed(truth, plan(), 7, &mut |measurement| {
+            if measurement.progress() == last {
+                measurement.end_early("it was interrupted");
+            }
+        });
+        let down = &report.directions[0];
+        let discipline = down.discipline.as_ref().err().map(ToString::to_string);
+        let unknown = [down.available.why(), down.buffer.bytes.why(), down.jitter.why()];
+        for why in unknown.into_iter().chain([discipline.as_ref()]) {
+            assert_eq!(why.map(String::as_str), Some("it was interrupted"), "{last}: {down:?}");
+        }
+        for why in [down.capacity.why(), down.loss.rate.why()].into_iter().flatten() {
+            assert_eq!(why, "it was interrupted", "{last}: {down:?}");
+        }
+    }
+}
+
 /// The echoes alone exceed this budget.
 #[test]
 fn a_skipped_rtt_belongs_to_no_direction() {
@@ -274,7 +296,7 @@ fn progress_names_each_step_once_with_its_direction() {
         "available bandwidth by streams",
         "random loss",
         "buffer and queue discipline",
-        "delay under load",
+        "goodput and delay under load",
     ];
     let of = |way: &str| purposes.map(|purpose| format!("{purpose} ({way})"));
     let mut expected = vec!["base RTT".to_owned()];

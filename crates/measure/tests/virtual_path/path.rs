@@ -202,7 +202,7 @@ pub fn followed(
     truth: Truth,
     plan: Plan,
     seed: u64,
-    follow: &mut dyn FnMut(&Measurement),
+    follow: &mut dyn FnMut(&mut Measurement),
 ) -> (Report, Duration) {
     let mut spent = Duration::ZERO;
     let mut measurement = Measurement::new(plan);
@@ -210,7 +210,7 @@ pub fn followed(
         [VirtualDirection::new(truth, seed), VirtualDirection::new(truth, seed + 1000)];
     let mut now = Time::ZERO + Duration::from_secs(1);
     while let Some(step) = measurement.poll_step() {
-        follow(&measurement);
+        follow(&mut measurement);
         let began = now;
         let result = carry_out(&step, &mut directions, &mut now);
         spent += PAUSE + now.since(began);

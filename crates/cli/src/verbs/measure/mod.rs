@@ -36,7 +36,7 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 /// The reason why HOST:PORT gives no rate, even if `serve` listens there: its ticket grants the right to measure with it.
 const NO_RATE: &str = "handshakes show no rate; give the ticket that `sweetspot serve` prints at that host instead of HOST:PORT";
 
-/// Measure the path to a host that runs `sweetspot serve`, or the RTT to any TCP server
+/// Measure the path to a `sweetspot serve`, or the RTT to any HOST:PORT
 ///
 /// Reports, each with its interval: RTT, capacity, available bandwidth, buffer and queue
 /// discipline, random loss, reordering, jitter, and delay under load, in both directions. --json and --html also state the methods.

@@ -1,6 +1,6 @@
 //! The verdict of the short test.
 
-use sweetspot_measure::{Bound, DirectionReport, Finding, Skipped};
+use sweetspot_measure::{Bound, DirectionReport, Finding, Purpose, Skipped};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -57,17 +57,29 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         lines.push(format!("{idle} idle; {why}"));
     }
     let message = message.unwrap_or_else(|| lines.join(" "));
-    let left_out_of_rtt = left_out("RTT", &measured.report.left_out);
+    let left_out_of_rtt = left_out("RTT", &measured.report.left_out, false);
     let of_directions = measured.report.directions.iter();
-    let left_out = of_directions.filter_map(|d| left_out(d.direction.name(), &d.left_out));
+    let left_out = of_directions
+        .filter_map(|d| left_out(d.direction.name(), &d.left_out, d.capacity.value().is_some()));
     let left_out = left_out_of_rtt.into_iter().chain(left_out).collect();
     Verdict { message, lines, left_out, remedy }
 }
 
 /// The skipped measurements of a direction or of the RTT as a line, with their reasons.
-fn left_out(of_what: &str, skipped: &[Skipped]) -> Option<String> {
+fn left_out(of_what: &str, skipped: &[Skipped], has_capacity: bool) -> Option<String> {
     let mut reasons = Reasons::default();
-    skipped.iter().for_each(|one| reasons.add(one.purpose.name(), &one.why));
+    let mut is_rough = false;
+    for one in skipped {
+        match one.purpose {
+            Purpose::RoughCapacity | Purpose::Capacity => {
+                // The line of a direction has the reason for an unknown capacity.
+                if has_capacity && !std::mem::replace(&mut is_rough, true) {
+                    reasons.add("a more exact capacity", &one.why);
+                }
+            }
+            purpose => reasons.add(purpose.name(), &one.why),
+        }
+    }
     let words = |(why, what): &(&str, Vec<&str>)| format!("{} ({why})", what.join(", "));
     let words: Vec<String> = reasons.0.iter().map(words).collect();
     (!words.is_empty()).then(|| format!("{of_what}, left out: {}", words.join("; ")))
@@ -209,7 +221,7 @@ fn ms(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::verbs::measure::outlook::tests::{load, outlook};
-    use sweetspot_measure::{DelayUnderLoad, Measurement, Plan, Purpose};
+    use sweetspot_measure::{DelayUnderLoad, Measurement, Plan};
 
     /// A download under this load, without random loss.
     fn direction(load: DelayUnderLoad) -> DirectionReport {
@@ -222,16 +234,24 @@ mod tests {
     fn skipped_measurements_are_listed_by_their_reason() {
         let skipped = |purpose, why: &str| Skipped { purpose, why: why.to_owned() };
         let both = [
+            skipped(Purpose::RoughCapacity, "it costs 9 kB"),
+            skipped(Purpose::Capacity, "it costs 180 kB"),
             skipped(Purpose::RandomLoss, "it costs 1 MB"),
             skipped(Purpose::Load, "it costs 9 MB"),
             skipped(Purpose::Queue, "it costs 1 MB"),
         ];
         assert_eq!(
-            left_out("up", &both).unwrap(),
+            left_out("up", &both, false).unwrap(),
             "up, left out: random loss, buffer and queue discipline (it costs 1 MB); \
              goodput and delay under load (it costs 9 MB)"
         );
-        assert_eq!(left_out("up", &[]), None);
+        let known = left_out("up", &both, true).unwrap();
+        assert!(
+            known.contains("left out: a more exact capacity (it costs 9 kB); random"),
+            "{known}"
+        );
+        assert!(!known.contains("180 kB"), "{known}");
+        assert_eq!(left_out("up", &[], true), None);
     }
 
     /// The rate with a window depends on random loss, which is unknown here.
