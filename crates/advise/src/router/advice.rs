@@ -5,7 +5,7 @@ use sweetspot_theory::router::capacity_ratio::Form;
 use sweetspot_theory::router::traffic::Outside;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::simulated::Simulated;
+use super::simulated::{Simulated, SimulatedErrors};
 use super::{Favour, RouterQuestion, TwoRules};
 use crate::Formula;
 use crate::text::three_digits;
@@ -141,6 +141,8 @@ pub struct BufferChoice {
     pub bulk: Option<Rate>,
     /// The standard errors of `short` and `bulk`, if simulated.
     pub errors: Option<[Rate; 2]>,
+    /// The standard errors of the other numbers, if simulated.
+    pub noise: Option<SimulatedErrors>,
 }
 
 /// The router advice.
@@ -240,7 +242,8 @@ impl BufferChoice {
                 .map(|(found, flows)| link.scaled(found.used / flows as f64)),
             short: found.as_ref().and_then(|found| found.short.known()),
             bulk: found.as_ref().and_then(|found| found.bulk.known()),
-            errors: found.map(|found| [found.short.error, found.bulk.error]),
+            errors: found.as_ref().map(|found| [found.short.error, found.bulk.error]),
+            noise: found.map(|found| found.errors),
             ..self.clone()
         }
     }
@@ -261,6 +264,7 @@ impl BufferChoice {
             short: None,
             bulk: None,
             errors: None,
+            noise: None,
             ..self
         }
     }
@@ -306,6 +310,12 @@ impl RouterAdvice {
             true => BufferChoice { source: Source::Simulation, ..choice.clone().unpredicted() },
             false => choice.simulated(simulated),
         }
+    }
+
+    /// Whether the numbers of `choice` are interpolated between simulated buffers.
+    pub(super) fn is_interpolated(&self, choice: &BufferChoice) -> bool {
+        let simulated = self.source().filter(|_| choice.used.is_some());
+        simulated.is_some_and(|simulated| !simulated.is_tried(choice.buffer))
     }
 
     /// The buffers that keep 90 % of throughput, from the source of the answer: of the best throughput for latency, otherwise of

@@ -104,7 +104,7 @@ fn shared(model: &LinkModel, buffer: Packets) -> Option<Formula> {
         rule: "R = 1.22 m / (T sqrt(p)), eq. (3)",
         numbers: format!(
             "R = {}: p = {}",
-            effect.map_or(Rate::ZERO, |effect| model.flow(effect.used)),
+            effect.and_then(|effect| effect.used).map_or(Rate::ZERO, |used| model.flow(used)),
             percent(effect.and_then(|effect| effect.loss))
         ),
         source: PAPER,

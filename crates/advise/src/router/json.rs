@@ -22,7 +22,7 @@ impl RouterAdvice {
         });
         let rules = [&self.by_formula].into_iter().chain(&self.rules);
         let rules: serde_json::Map<String, Value> =
-            rules.map(|c| (c.rule.name().to_owned(), choice(&self.shown(c)))).collect();
+            rules.map(|c| (c.rule.name().to_owned(), self.choice(c))).collect();
         let form = |form: Form| match form {
             Form::PowerLaw => "PL",
             Form::Exponential => "EX",
@@ -59,13 +59,17 @@ impl RouterAdvice {
             "bulk_bps": self.recommended.bulk.map(|r| r.bits_per_second()),
             "short_error_bps": error(&self.recommended, 0),
             "bulk_error_bps": error(&self.recommended, 1),
+            "loss_error": self.recommended.noise.map(|noise| noise.loss),
+            "delay_error_s": self.recommended.noise.map(|noise| noise.mean_delay.as_secs_f64()),
+            "utilisation_error": self.recommended.noise.map(|noise| noise.used),
+            "interpolated": self.is_interpolated(&self.recommended),
             "size_mean_bytes": self.size_mean.get(),
             "two_rules": self.two_rules.as_ref().map(|two| {
-                json!({ "persistent": choice(&self.shown(&two.persistent)), "transfers": choice(&self.shown(&two.transfers)) })
+                json!({ "persistent": self.choice(&two.persistent), "transfers": self.choice(&two.transfers) })
             }),
             "range_90_percent": range,
             "rules": rules,
-            "available": self.available.as_ref().map(|available| choice(&self.shown(available))),
+            "available": self.available.as_ref().map(|available| self.choice(available)),
             "fit": self.question.measurement.as_ref().map(super::LinkMeasurement::json),
             "simulation": self.simulated.as_ref().map(super::Simulated::json),
             "outside": outside,
@@ -107,20 +111,28 @@ fn error(c: &BufferChoice, of: usize) -> Option<u64> {
     Some(c.errors?[of].bits_per_second())
 }
 
-fn choice(c: &BufferChoice) -> Value {
-    json!({
-        "source": source(c.source),
-        "packets": c.buffer.get(),
-        "bytes": c.bytes.get(),
-        "worst_delay_s": c.worst_delay.as_secs_f64(),
-        "delay_s": c.mean_delay.map(|d| d.as_secs_f64()),
-        "loss": c.loss,
-        "utilisation": c.used,
-        "active_flows": c.flows,
-        "flow_bps": c.flow.map(|r| r.bits_per_second()),
-        "short_bps": c.short.map(|r| r.bits_per_second()),
-        "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
-        "short_error_bps": error(c, 0),
-        "bulk_error_bps": error(c, 1),
-    })
+impl RouterAdvice {
+    /// A buffer with numbers from the source of the answer.
+    fn choice(&self, choice: &BufferChoice) -> Value {
+        let c = &self.shown(choice);
+        json!({
+            "source": source(c.source),
+            "packets": c.buffer.get(),
+            "bytes": c.bytes.get(),
+            "worst_delay_s": c.worst_delay.as_secs_f64(),
+            "delay_s": c.mean_delay.map(|d| d.as_secs_f64()),
+            "loss": c.loss,
+            "utilisation": c.used,
+            "active_flows": c.flows,
+            "flow_bps": c.flow.map(|r| r.bits_per_second()),
+            "short_bps": c.short.map(|r| r.bits_per_second()),
+            "bulk_bps": c.bulk.map(|r| r.bits_per_second()),
+            "short_error_bps": error(c, 0),
+            "bulk_error_bps": error(c, 1),
+            "loss_error": c.noise.map(|noise| noise.loss),
+            "delay_error_s": c.noise.map(|noise| noise.mean_delay.as_secs_f64()),
+            "utilisation_error": c.noise.map(|noise| noise.used),
+            "interpolated": self.is_interpolated(c),
+        })
+    }
 }

@@ -5,7 +5,7 @@ use sweetspot_units::{Duration, Rate, Significant};
 
 use super::model::BULK;
 use super::simulated::OVERLOAD_LOSS;
-use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule};
+use super::{Basis, BufferChoice, Favour, Mix, RouterAdvice, Rule, Simulated};
 use crate::text::{labelled, percent, three_digits, two_digits, with_error};
 
 /// Loss rate at which one transfer of 80 kB in 200 loses a packet.
@@ -16,7 +16,12 @@ const LABEL: usize = 8;
 impl RouterAdvice {
     pub(super) fn in_lines(&self, width: usize) -> String {
         let r = &self.recommended;
-        let buffer = format!("{}, {}", size(r), self.rule());
+        // The mix alone does not tell for which transfers.
+        let whom = match self.question.mix {
+            Mix::Sizes(_) if self.has_predictions() => format!(" for {}", self.class()),
+            _ => String::new(),
+        };
+        let buffer = format!("{}{whom}, {}", size(r), self.rule());
         let mut lines = vec![("buffer", buffer)];
         if self.basis == Basis::InitialWindow {
             lines.push(("queue", self.queue_of_link()));
@@ -65,7 +70,7 @@ impl RouterAdvice {
             Basis::BetweenRules => {
                 "between C T / sqrt(n) and the buffer for transfers that come and go"
             }
-            Basis::Edge => "between the regression's and the closed form's",
+            Basis::Edge => "between a regression's and a closed form's",
             Basis::Crowd => "between the formula's and C x T",
             Basis::Simulator => "by simulation",
         }
@@ -98,14 +103,15 @@ impl RouterAdvice {
             None if q.measurement.is_some() => {
                 format!("a loss form fitted to the measurements{}", self.given_in_words())
             }
-            None => match (self.is_closed_form(), self.given_in_words()) {
-                (true, given) => format!("closed forms{given}"),
-                (false, given) => format!("a regression over simulated links{given}"),
-            },
+            None if self.basis == Basis::Edge => {
+                "closed forms and the nearest link of a regression".to_owned()
+            }
+            None if self.is_closed_form() => "closed forms".to_owned(),
+            None => "a regression over simulated links".to_owned(),
         }
     }
 
-    /// The parameter of the loss form that was given alone.
+    /// The parameter that overrides the fit.
     fn given_in_words(&self) -> String {
         let p = &self.question.parameters;
         match (p.loss_a, p.loss_b) {
@@ -118,7 +124,7 @@ impl RouterAdvice {
     /// The source, and how accurate its numbers are.
     fn source_line(&self) -> String {
         let errors = match self.recommended.errors {
-            Some(_) if self.has_errors() => "; +- is one standard error",
+            Some(_) if self.has_errors() => "; +-: 95 % interval",
             Some(_) => "",
             None if self.assumes_shares && self.unsimulated.is_none() => {
                 "; --verify sim measures loss and rates"
@@ -134,10 +140,15 @@ impl RouterAdvice {
         format!("{}{errors}", self.source_words())
     }
 
-    /// Whether the answer has a median that is printed with its standard error.
+    /// Whether the answer has a median that is printed with its interval.
     fn has_errors(&self) -> bool {
         let r = &self.recommended;
         r.short.is_some() || r.bulk.is_some()
+    }
+
+    /// Half the width of a 95 % interval in standard errors; 0 without a simulation.
+    pub(super) fn interval(&self) -> f64 {
+        self.source().map_or(0.0, Simulated::interval)
     }
 
     /// Whether the rate of bulk transfers follows from a formula's loss, not from a measured one. Persistent flows have their
@@ -239,6 +250,10 @@ impl RouterAdvice {
                 format!("about {:.1} % of the link (assumed)", used * 100.0)
             }
             Some(used) => format!("{:.1} % of the link", used * 100.0),
+            None if self.recommended.mean_delay.is_some() => {
+                "not predicted: at the measured loss and queue, so few flows do not fill the link"
+                    .to_owned()
+            }
             None => "not predicted: below C T / sqrt(n) the link idles at times".to_owned(),
         }
     }
@@ -263,7 +278,7 @@ impl RouterAdvice {
         let transfers = transfers.map(|(size, rate, which)| {
             let rate = rate.filter(|_| differs)?;
             let rate = match r.errors {
-                Some(errors) => with_error(rate, errors[which]),
+                Some(errors) => with_error(rate, errors[which].scaled(self.interval())),
                 None => shown(rate).to_string(),
             };
             Some(format!("{rate} for a transfer of {size}"))

@@ -23,7 +23,7 @@ pub use fit::{LinkMeasurement, MeasuredBuffer};
 pub use mix::{Favour, Mix};
 pub use model::Parameters;
 pub use plan::advise;
-pub use simulated::{Simulated, SimulatedBuffer, SimulatedRate};
+pub use simulated::{Simulated, SimulatedBuffer, SimulatedErrors, SimulatedRate};
 pub use two_rules::TwoRules;
 
 use sweetspot_units::{Bytes, Duration, Rate};

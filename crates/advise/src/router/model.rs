@@ -61,8 +61,8 @@ pub(super) struct LinkModel {
 /// The effect of a buffer on the link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effect {
-    /// The share of the link in use.
-    pub used: f64,
+    /// The share of the link in use; `None` if the flows contradict a measured loss and queue.
+    pub used: Option<f64>,
     /// The mean queueing delay, if predicted.
     pub delay: Option<Duration>,
     /// The loss rate, if within the range of the models.
@@ -268,35 +268,47 @@ impl LinkModel {
     pub(super) fn effect(&self, buffer: Packets) -> Option<Effect> {
         let used = self.used(buffer, self.offered())?;
         if self.fed() <= 1.0 {
-            return Some(Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) });
+            return Some(Effect { used: Some(used), delay: Some(Duration::ZERO), loss: Some(0.0) });
         }
         let delay = self.link.worst_delay(buffer).scaled(self.link.delay_slope());
         let form = self.loss.loss(buffer).ok();
         if matches!(self.origins[0], Origin::Given | Origin::Fitted) {
-            let rate = self.mean_rate(self.link.propagation() + delay, form?);
-            let used = used.min(self.share(rate));
-            return Some(Effect { used, delay: Some(delay), loss: form.map(Probability::get) });
+            return Some(self.measured(used, delay, form?));
         }
         if self.assumes_shares() {
-            return Some(Effect { used, delay: None, loss: None });
+            return Some(Effect { used: Some(used), delay: None, loss: None });
         }
         let flow = self.flow(used);
         if self.is_outside() {
             // Flows that leave part of the link idle reach their rates without loss.
-            let calm = Effect { used, delay: Some(Duration::ZERO), loss: Some(0.0) };
+            let calm = Effect { used: Some(used), delay: Some(Duration::ZERO), loss: Some(0.0) };
             return Some(if self.is_full() { self.shared(used, flow, delay) } else { calm });
         }
         // Reduces the regression's loss and delay until each flow can reach that rate.
         let loss = form.map_or(1.0, Probability::get);
         let rtt = |share: f64| self.link.propagation() + delay.scaled(share);
         let lossy = |share: f64| Probability::new(loss * share).unwrap_or(Probability::ZERO);
-        let is_reached = |share: f64| self.mean_rate(rtt(share), lossy(share)) >= flow;
-        let share = match (is_reached(1.0), is_reached(0.0)) {
-            (true, _) => 1.0,
-            (false, true) => roots::between(0.0, 1.0, is_reached),
-            (false, false) => 0.0,
+        let share = largest_share(|share| self.mean_rate(rtt(share), lossy(share)) >= flow);
+        Some(Effect {
+            used: Some(used),
+            delay: Some(delay.scaled(share)),
+            loss: Some(loss * share),
+        })
+    }
+
+    /// The effect of a measured `loss`, where a full link would use the share `used` and queue for `delay`. A link that is not full
+    /// has less of a queue, so a larger buffer never idles it.
+    fn measured(&self, used: f64, delay: Duration, loss: Probability) -> Effect {
+        let reached = |share: f64| {
+            self.share(self.mean_rate(self.link.propagation() + delay.scaled(share), loss))
         };
-        Some(Effect { used, delay: Some(delay.scaled(share)), loss: Some(loss * share) })
+        let share = largest_share(|share| reached(share) >= used);
+        let is_measured = matches!(self.origins[2], Origin::Given | Origin::Fitted);
+        let (used, share) = match is_measured && share < 1.0 {
+            true => (None, 1.0),
+            false => (Some(used.min(reached(share))), share),
+        };
+        Effect { used, delay: Some(delay.scaled(share)), loss: Some(loss.get()) }
     }
 
     /// The effect of a buffer with mean queueing delay `delay`, when the flows use the share `used` of the link at a rate of
@@ -306,7 +318,7 @@ impl LinkModel {
         let loss = l_model::loss_at(self.mean.mss(), flow, rtt).get();
         // Above this loss the model does not hold.
         let loss = Some(loss).filter(|loss| *loss <= OVERLOAD_LOSS);
-        Effect { used, delay: Some(delay), loss }
+        Effect { used: Some(used), delay: Some(delay), loss }
     }
 
     /// The rate of one more transfer: by eq. (2), or by eq. (3) if that is lower and the link is outside the regression's range.
@@ -414,6 +426,15 @@ pub(super) fn simulated_transfers(q: &RouterQuestion, mean: Bytes) -> [Bytes; 2]
     medians(mean, q.parameters.tail_index.unwrap_or(TYPICAL_TAIL))
 }
 
+/// The largest share of a queue with which flows reach their rate; 0 if they never do.
+fn largest_share(is_reached: impl Fn(f64) -> bool) -> f64 {
+    match (is_reached(1.0), is_reached(0.0)) {
+        (true, _) => 1.0,
+        (false, true) => roots::between(0.0, 1.0, is_reached),
+        (false, false) => 0.0,
+    }
+}
+
 /// The loss form to use.
 fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError> {
     let p = &q.parameters;
@@ -425,12 +446,16 @@ fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError>
         // choice is better than the exponential's.
         None => Form::PowerLaw,
     };
-    if form == Form::Exponential && p.loss_a.is_some() != p.loss_b.is_some() {
-        return Err(AdviceError::Impossible {
-            what: if p.loss_a.is_some() { "loss_a" } else { "loss_b" },
-            given: "alone".to_owned(),
-            why: "an exponential needs both; give the other one too",
-        });
+    if q.measurement.is_none() && p.loss_a.is_some() != p.loss_b.is_some() {
+        let (what, why) = match p.loss_a {
+            Some(_) => {
+                ("loss_a", "a loss form needs both parameters; add loss_b, or fit measurements")
+            }
+            None => {
+                ("loss_b", "a loss form needs both parameters; add loss_a, or fit measurements")
+            }
+        };
+        return Err(AdviceError::Impossible { what, given: "alone".to_owned(), why });
     }
     Ok(form)
 }

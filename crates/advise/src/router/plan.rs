@@ -381,7 +381,7 @@ impl<'a> BufferEvaluation<'a> {
         let link = &self.model.link;
         let effect = self.model.effect(buffer);
         let shared = effect.filter(|_| self.model.divides_link() || !self.model.assumes_shares());
-        let flow = shared.map(|effect| self.model.flow(effect.used));
+        let flow = shared.and_then(|effect| Some(self.model.flow(effect.used?)));
         let queued = effect.filter(|effect| !effect.is_calm());
         // No transfer is faster than the links that it crosses.
         let rate = |transfer: &ShortFlow| {
@@ -396,7 +396,7 @@ impl<'a> BufferEvaluation<'a> {
             worst_delay: link.worst_delay(buffer),
             mean_delay: queued.and_then(|effect| effect.delay),
             loss: queued.and_then(|effect| effect.loss),
-            used: effect.map(|effect| effect.used),
+            used: effect.and_then(|effect| effect.used),
             flows: self.model.flows(),
             flow,
             // By eq. (2) the time of a transfer is concave in its size. By Jensen's inequality, a transfer of up to the mean size
@@ -404,6 +404,7 @@ impl<'a> BufferEvaluation<'a> {
             short: rate(&self.short).map(|rate| flow.map_or(rate, |flow| rate.min(flow))),
             bulk: rate(&self.bulk),
             errors: None,
+            noise: None,
         })
     }
 }

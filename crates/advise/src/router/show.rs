@@ -83,6 +83,7 @@ impl RouterAdvice {
         all.extend(self.comparison());
         all.extend(self.rules_words());
         all.extend(self.verdict_words());
+        all.extend(self.input_queue_words());
         all.extend(self.closed_form_words());
         all.extend(self.range_words());
         all.extend(self.more_flows_words());
@@ -128,10 +129,15 @@ impl RouterAdvice {
         let q = &self.question;
         let Mix::Sizes(sizes) = &q.mix else { return Vec::new() };
         let loss = self.loss_with_rule();
-        let source = if self.decided().is_some() { "simulated" } else { "predicted" };
+        let source = match self.decided() {
+            Some(_) => "simulated for C x T",
+            None if self.is_closed_form() => "a rough closed form's for C x T",
+            None => "predicted for C x T",
+        };
         let long = format!(
-            "{} of the file's bytes are in transfers that would have five losses or more at a loss of {}, {source} for C x T; \
-             above 50 %, bulk transfers count, or else short ones (--favour).",
+            "The buffer is sized for {}: {} of the file's bytes are in transfers that would have five losses or more at a loss of \
+             {}, {source}. Above 50 %, bulk transfers count, or else short ones (--favour).",
+            self.class(),
             Percent(q.mix.long_share(loss, q.packet)),
             percent(Some(loss))
         );
@@ -207,7 +213,9 @@ impl RouterAdvice {
                 "With a smaller buffer the link idles when flows halve their windows.".to_owned()
             }
             Basis::Edge => format!(
-                "The buffer lies between the best one for {whom} of the nearest simulated link and a closed form's."
+                "The regression over simulated links does not cover {}, so the buffer lies between its best one for {whom} on the \
+                 nearest link that it covers and a closed form's.",
+                self.outside_words()
             ),
             Basis::Crowd => format!(
                 "The buffer lies {}: the nearer a link is to overload, the more of a larger buffer is delay and not rate.",
@@ -234,11 +242,11 @@ impl RouterAdvice {
                 self.recommended.used.unwrap_or_default() * 100.0
             ),
             Basis::BandwidthDelay if self.is_closed_form() => {
-                "C x T keeps the link busy while a flow halves its window; more mostly adds delay."
+                "C x T keeps the link busy while a flow halves its window; a larger buffer can delay all traffic by more than an RTT."
                     .to_owned()
             }
             Basis::BandwidthDelay => {
-                "The formula asks for C x T or more, but more than C x T mostly adds delay."
+                "The formula asks for C x T or more, but a larger buffer can delay all traffic by more than an RTT."
                     .to_owned()
             }
             Basis::SquareRoot | Basis::BetweenRules => return self.persistent_why(),
@@ -329,7 +337,8 @@ impl RouterAdvice {
 
     /// The quantities outside the regression's range, and the closed forms that replace it.
     fn closed_form_words(&self) -> Option<String> {
-        if !self.is_closed_form() || self.decided().is_some() {
+        // The reason for a buffer at the edge of the range names these quantities.
+        if !self.is_closed_form() || self.decided().is_some() || self.basis == Basis::Edge {
             return None;
         }
         Some(format!(
@@ -343,16 +352,43 @@ impl RouterAdvice {
         all.join(", ")
     }
 
+    /// The remark that a larger buffer in the table uses less of the link, apart from chance. Its losses no longer limit the windows,
+    /// which grow until flows that share a slow input queue there and wait for each other.
+    fn input_queue_words(&self) -> Option<String> {
+        let simulated = self.source().filter(|simulated| simulated.users > simulated.inputs)?;
+        let r = &self.recommended;
+        let (used, noise) = (r.used?, r.noise?);
+        let is_less = |row: &BufferChoice| {
+            let error = row.noise.map_or(0.0, |other| libm::hypot(noise.used, other.used));
+            row.buffer > r.buffer
+                && row.used.is_some_and(|less| less + error * simulated.interval() < used)
+        };
+        let rows = self.rows();
+        let row = rows.iter().find(|row| self.gamma >= 1.0 && is_less(row))?;
+        Some(format!(
+            "With {:.0} packets the link uses {:.1} % instead of {:.1} %: losses no longer limit the windows, so flows queue at their \
+             {} inputs instead, where they wait for each other.",
+            row.buffer.get(),
+            row.used? * 100.0,
+            used * 100.0,
+            simulated.inputs
+        ))
+    }
+
     fn range_words(&self) -> Option<String> {
         if self.basis == Basis::SquareRoot {
             return None;
         }
         // The formula's range refers to its own rates, while the link's utilisation caps the rates in the table.
-        let range = self.source().and(self.kept())?;
+        let simulated = self.source()?;
+        let range = self.kept()?;
         if self.question.favour == Favour::Latency {
             // Closed forms choose the buffer, not the simulation of a scaled-down link.
             self.decided().filter(|_| self.basis == Basis::RangeLow)?;
             return Some(format!("The best rate holds up to {:.0} packets.", range.high?.get()));
+        }
+        if !simulated.tells_share(self.question.favour, self.recommended.buffer) {
+            return None;
         }
         let low = two_digits(range.low.get());
         // Then the range only shows that no buffer tried is worse.

@@ -50,6 +50,19 @@ pub struct SimulatedBuffer {
     pub short: SimulatedRate,
     /// Median throughput of bulk transfers.
     pub bulk: SimulatedRate,
+    /// The standard errors of loss, delay and utilisation.
+    pub errors: SimulatedErrors,
+}
+
+/// Standard errors of a buffer's numbers over the seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SimulatedErrors {
+    /// Of the loss.
+    pub loss: f64,
+    /// Of the mean queueing delay.
+    pub mean_delay: Duration,
+    /// Of the share of the link in use.
+    pub used: f64,
 }
 
 /// A median rate with its standard error.
@@ -87,6 +100,17 @@ impl SimulatedRate {
     /// The median, if enough transfers finished.
     pub(super) fn known(&self) -> Option<Rate> {
         (self.flows >= ENOUGH_FLOWS).then_some(self.rate)
+    }
+}
+
+impl SimulatedErrors {
+    /// The larger error of each number.
+    pub(super) fn larger(&self, other: &SimulatedErrors) -> SimulatedErrors {
+        SimulatedErrors {
+            loss: self.loss.max(other.loss),
+            mean_delay: self.mean_delay.max(other.mean_delay),
+            used: self.used.max(other.used),
+        }
     }
 }
 
@@ -156,6 +180,7 @@ impl Simulated {
             used: line(low.used, high.used),
             short: rate(&low.short, &high.short),
             bulk: rate(&low.bulk, &high.bulk),
+            errors: low.errors.larger(&high.errors),
         })
     }
 
@@ -251,6 +276,28 @@ impl Simulated {
         self.buffers[buffer].of(favour).rate.as_f64()
     }
 
+    /// Half the width of a 95 % interval, in standard errors, by Student's t over the seeds; 0 with a single seed, which has no error.
+    pub(super) fn interval(&self) -> f64 {
+        match self.seeds.saturating_sub(1) {
+            0 => 0.0,
+            degrees => student_t::two_sided_quantile(SIGNIFICANCE, degrees as f64),
+        }
+    }
+
+    /// Whether the 95 % interval of the rate with `buffer` is narrow enough to tell [`SHARE`] of that rate from all of it.
+    pub(super) fn tells_share(&self, favour: Favour, buffer: Packets) -> bool {
+        self.at(buffer).is_some_and(|at| {
+            let SimulatedRate { rate, error, .. } = at.of(favour);
+            error.as_f64() * self.interval() <= (1.0 - SHARE) * rate.as_f64()
+        })
+    }
+
+    /// Whether `buffer` was simulated, apart from rounding to whole packets of the simulated link.
+    pub(super) fn is_tried(&self, buffer: Packets) -> bool {
+        let distance = |tried: &SimulatedBuffer| libm::fabs(tried.buffer.get() - buffer.get());
+        self.buffers.iter().any(|tried| distance(tried) <= 0.5 / self.scale)
+    }
+
     /// Whether enough transfers finished to compare buffers for `favour`.
     pub(super) fn compares(&self, favour: Favour, most: Packets) -> bool {
         match favour {
@@ -302,7 +349,7 @@ impl Simulated {
             words.push(format!(
                 "{:.0} packets{largest} would give {}, but delay all traffic by {} when full.",
                 found.buffer.get(),
-                with_error(rate, error),
+                with_error(rate, error.scaled(self.interval())),
                 delay(found.buffer)
             ));
         }
@@ -335,7 +382,7 @@ impl Simulated {
             "By simulation: {scaled}; closed loop of {} users behind {} inputs, RTTs from a half to 1.8 of \
              the one given; {} s after {} s of warm-up for each buffer and each of {} seeds. short, bulk: the \
              Mbit/s that half of the transfers exceed; short ones have the median size, bulk ones more than eight times the \
-             mean. +-: the uncertainty (standard error); the true number is most likely within twice that.{}",
+             mean. +-: the 95 % interval (Student's t).{}",
             self.users,
             self.inputs,
             self.seconds,
@@ -359,8 +406,8 @@ impl Simulated {
                 &format!("{:.2}", b.mean_delay.as_secs_f64() * 1e3),
                 &format!("{:.3}", b.loss * 100.0),
                 &format!("{:.1}", b.used * 100.0),
-                &b.short,
-                &b.bulk,
+                &self.shown(b.short),
+                &self.shown(b.bulk),
                 &if index == Some(i) { "take" } else { "" },
             ]));
         }
@@ -377,12 +424,8 @@ impl Simulated {
     fn with_recommended(&self, recommended: Packets) -> (Vec<SimulatedBuffer>, Option<usize>) {
         let mut all = self.buffers.clone();
         let nearest = self.nearest(recommended).filter(|_| self.decides());
-        // On the simulated link, buffers are whole packets.
-        let is_tried = |i: usize| {
-            libm::fabs(self.buffers[i].buffer.get() - recommended.get()) <= 1.0 / self.scale
-        };
         match (nearest, self.at(recommended)) {
-            (Some(nearest), Some(between)) if !is_tried(nearest) => {
+            (Some(_), Some(between)) if !self.is_tried(recommended) => {
                 let place = all.partition_point(|tried| tried.buffer < recommended);
                 all.insert(place, between);
                 (all, Some(place))
@@ -403,6 +446,13 @@ impl Simulated {
         )
     }
 
+    /// A rate in Mbit/s with its 95 % interval.
+    fn shown(&self, found: SimulatedRate) -> String {
+        let Some(rate) = found.known() else { return "-".to_owned() };
+        let [rate, error] = [rate, found.error].map(|rate| rate.as_f64() / 1e6);
+        format!("{rate:.2} +- {:.2}", error * self.interval())
+    }
+
     pub(super) fn json(&self) -> Value {
         let rate = |r: &SimulatedRate| json!({ "median_bps": r.rate.bits_per_second(), "error_bps": r.error.bits_per_second(), "flows": r.flows });
         let buffers = self.buffers.iter().map(|b| {
@@ -414,6 +464,9 @@ impl Simulated {
                 "utilisation": b.used,
                 "short": rate(&b.short),
                 "bulk": rate(&b.bulk),
+                "loss_error": b.errors.loss,
+                "delay_error_s": b.errors.mean_delay.as_secs_f64(),
+                "utilisation_error": b.errors.used,
             })
         });
         json!({
@@ -429,13 +482,5 @@ impl Simulated {
             "rule": self.rule,
             "points": buffers.collect::<Vec<_>>(),
         })
-    }
-}
-
-impl core::fmt::Display for SimulatedRate {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let Some(rate) = self.known() else { return f.pad("-") };
-        let mbit = |rate: Rate| rate.as_f64() / 1e6;
-        f.pad(&format!("{:.2} +- {:.2}", mbit(rate), mbit(self.error)))
     }
 }

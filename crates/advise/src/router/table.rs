@@ -4,7 +4,7 @@ use sweetspot_units::{Duration, Rate, Significant};
 
 use super::lines::RARE_LOSS;
 use super::model::{BULK, HEAVY_LOAD};
-use super::simulated::FULL_LOAD_SHARE;
+use super::simulated::{FULL_LOAD_SHARE, SimulatedErrors};
 use super::{BufferChoice, Mix, RouterAdvice, Rule, Source};
 use crate::text::{labelled, row, table, two_digits, wrap};
 
@@ -32,12 +32,11 @@ impl RouterAdvice {
     pub(super) fn alternatives(&self, width: usize) -> String {
         let rows: Vec<BufferChoice> =
             self.rows().into_iter().map(|row| self.without_assumed_use(row)).collect();
-        let others = if self.source().is_some() { " (some interpolated)" } else { "" };
-        let source = wrap(&format!("Buffers, by {}{others}:", self.source_words()), width, 0);
+        let source = wrap(&format!("Buffers, by {}:", self.source_words()), width, 0);
         let legend = self.legend(&rows).into_iter();
         let legend = legend.map(|(name, words)| labelled(KEY, &format!("  {name}"), &words, width));
         // The empty line keeps a narrow terminal from folding the legend into the table.
-        format!("{source}{}\n{}", cells(&rows), legend.collect::<String>())
+        format!("{source}{}\n{}", self.cells(&rows), legend.collect::<String>())
     }
 
     /// The table of the same buffers by formula, printed beside a simulation.
@@ -57,7 +56,7 @@ impl RouterAdvice {
             ),
             false => String::new(),
         };
-        format!("The same by {by} alone:\n{}{unknown}", cells(&rows))
+        format!("The same by {by} alone:\n{}{unknown}", self.cells(&rows))
     }
 
     /// Whether closed forms assume `choice` to fill almost all of the link, and predict nothing.
@@ -91,7 +90,10 @@ impl RouterAdvice {
         let delays = ("full, mean", "queueing delay, ms".to_owned());
         let rates = self.rates_legend(rows);
         let sizes = rates.as_ref().map(|_| ("sizes", self.sizes_legend(rows)));
+        let between = rows.iter().any(|row| self.is_interpolated(row));
+        let between = between.then(|| ("~", "interpolated between simulated buffers".to_owned()));
         let all = core::iter::once(delays).chain(rates).chain(sizes);
+        let all = all.chain(between).chain(self.noise_legend(rows));
         all.chain(self.rules_legend(true)).chain(unknown).collect()
     }
 
@@ -110,6 +112,33 @@ impl RouterAdvice {
             None => format!("rate of transfers of {sizes}"),
         };
         Some((name, format!("{whose}, Mbit/s")))
+    }
+
+    /// The 95 % intervals of the recommended buffer's numbers, and the widest of each column.
+    fn noise_legend(&self, rows: &[BufferChoice]) -> Option<(&'static str, String)> {
+        let interval = self.source()?.interval();
+        let noise = |of: fn(&SimulatedErrors) -> f64| {
+            rows.iter().map(move |row| row.noise.as_ref().map(of)).collect::<Vec<_>>()
+        };
+        let rate = |which: usize, of: fn(&BufferChoice) -> Option<Rate>| {
+            let known = rows.iter().map(move |row| of(row).and(row.errors));
+            known.map(|errors| Some(errors?[which].as_f64() / 1e6)).collect::<Vec<_>>()
+        };
+        let columns = [
+            ("mean", noise(|all| all.mean_delay.as_secs_f64() * 1e3)),
+            ("loss", noise(|all| all.loss * 100.0)),
+            ("used", noise(|all| all.used * 100.0)),
+            ("short", rate(0, |row| row.short)),
+            ("bulk", rate(1, |row| row.bulk)),
+        ];
+        let shown = |error: f64| Significant::<2>(error * interval);
+        let words = columns.iter().filter_map(|(name, errors)| {
+            let widest = errors.iter().flatten().copied().fold(0.0, f64::max);
+            Some(format!("{name} +- {} ({})", shown((*errors.first()?)?), shown(widest)))
+        });
+        let words: Vec<String> = words.collect();
+        let all = words.join(", ");
+        Some(("+-", format!("95 % intervals of the recommended row (and the widest): {all}")))
     }
 
     /// The origin of the sizes of the short and the bulk transfer.
@@ -143,7 +172,11 @@ impl RouterAdvice {
                     "3/7 and 1/4 of BDP/sqrt(n), advised for Cubic or BBR flows; the results are for flows that halve their window",
                 ),
                 Rule::Tiny => ("tiny", "for paced senders or slow inputs (Enachescu et al.)"),
-                Rule::SlowInputs => ("paper", "Prasad et al.'s, for inputs slower than the output"),
+                Rule::SlowInputs => (
+                    "paper",
+                    "Prasad et al.'s, for inputs slower than the output: holds the bursts of single flows, not the queue of flows that \
+                     fill the link together",
+                ),
                 _ => return None,
             };
             Some((name, words.to_owned()))
@@ -202,42 +235,47 @@ fn is_predicted(rows: &[BufferChoice]) -> bool {
     rows.iter().any(|choice| choice.used.or(choice.loss).is_some() || choice.mean_delay.is_some())
 }
 
-fn cells(choices: &[BufferChoice]) -> String {
-    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
-    let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
-    let percent = |share: Option<f64>, shown: fn(f64) -> String| {
-        share.map_or("-".to_owned(), |share| shown(share * 100.0))
-    };
-    rows.extend(choices.iter().map(|c| {
-        let digits = |number: f64| match c.source {
-            Source::Formula => number,
-            Source::Simulation => two_digits(number),
+impl RouterAdvice {
+    /// The table of `choices`.
+    fn cells(&self, choices: &[BufferChoice]) -> String {
+        let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+        let ms = |delay: Duration| Significant::<3>(delay.as_secs_f64() * 1e3).to_string();
+        let percent = |share: Option<f64>, shown: fn(f64) -> String| {
+            share.map_or("-".to_owned(), |share| shown(share * 100.0))
         };
-        let known = |rate: Option<Rate>| {
-            rate.map_or("-".to_owned(), |rate| {
-                Significant::<3>(printed(rate, c.source)).to_string()
-            })
-        };
-        let loss = c.loss.map(digits);
-        row([
-            &name(c.rule),
-            &libm::round(c.buffer.get()),
-            &c.whole_bytes(),
-            &ms(c.full_delay()),
-            &c.mean_delay.map_or("-".to_owned(), |d| match d > c.worst_delay.scaled(RARE_LOSS) {
-                true => ms(Duration::from_secs_f64(digits(d.as_secs_f64()))),
-                false => "~0".to_owned(),
-            }),
-            &percent(loss, |loss| match loss < RARE_LOSS * 100.0 {
-                true => format!("<{}", RARE_LOSS * 100.0),
-                false => Significant::<3>(loss).to_string(),
-            }),
-            &percent(c.used, |used| format!("{used:.1}")),
-            &known(c.short),
-            &known(c.bulk),
-        ])
-    }));
-    let columns = if is_predicted(choices) { HEAD.len() } else { BUFFER_COLUMNS };
-    rows.iter_mut().for_each(|row| row.truncate(columns));
-    table(1, &rows)
+        rows.extend(choices.iter().map(|c| {
+            let digits = |number: f64| match c.source {
+                Source::Formula => number,
+                Source::Simulation => two_digits(number),
+            };
+            let known = |rate: Option<Rate>| {
+                rate.map_or("-".to_owned(), |rate| {
+                    Significant::<3>(printed(rate, c.source)).to_string()
+                })
+            };
+            let loss = c.loss.map(digits);
+            row([
+                &name(c.rule),
+                &format!("{}{:.0}", if self.is_interpolated(c) { "~" } else { "" }, c.buffer.get()),
+                &c.whole_bytes(),
+                &ms(c.full_delay()),
+                &c.mean_delay.map_or("-".to_owned(), |d| {
+                    match d > c.worst_delay.scaled(RARE_LOSS) {
+                        true => ms(Duration::from_secs_f64(digits(d.as_secs_f64()))),
+                        false => "~0".to_owned(),
+                    }
+                }),
+                &percent(loss, |loss| match loss < RARE_LOSS * 100.0 {
+                    true => format!("<{}", RARE_LOSS * 100.0),
+                    false => Significant::<3>(loss).to_string(),
+                }),
+                &percent(c.used, |used| format!("{used:.1}")),
+                &known(c.short),
+                &known(c.bulk),
+            ])
+        }));
+        let columns = if is_predicted(choices) { HEAD.len() } else { BUFFER_COLUMNS };
+        rows.iter_mut().for_each(|row| row.truncate(columns));
+        table(1, &rows)
+    }
 }

@@ -172,14 +172,16 @@ impl RouterAdvice {
         }
         if let Some([low, high]) = self.bounds() {
             return match a.buffer {
-                buffer if buffer < low => {
-                    "too small by both rules: the link idles at times".to_owned()
-                }
+                buffer if buffer < low => format!(
+                    "too small by both rules ({:.0} and {:.0} packets): the link idles at times",
+                    low.get(),
+                    high.get()
+                ),
                 buffer if buffer > high => {
                     format!("more than either rule asks for: {}", self.trade(a))
                 }
                 buffer if buffer < self.recommended.buffer => {
-                    "between the two rules: enough if all flows persist".to_owned()
+                    "between C T / sqrt(n) and the buffer for transfers that come and go: enough if all flows persist".to_owned()
                 }
                 _ => "enough".to_owned(),
             };

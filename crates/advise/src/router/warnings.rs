@@ -1,7 +1,7 @@
 //! Remarks that may change the decision, and are therefore printed even with `--quiet`.
 
 use super::simulated::{OVERLOAD_LOSS, PACKETS_IN_FLIGHT};
-use super::{BufferChoice, Favour, RouterAdvice, Rule};
+use super::{BufferChoice, Favour, Mix, RouterAdvice, Rule};
 use crate::text::{percent, two_digits, wrap};
 use sweetspot_theory::router::loss_form::LossForm;
 use sweetspot_units::Rate;
@@ -38,6 +38,7 @@ impl RouterAdvice {
             self.idle(),
             self.inputs(),
             self.unused(),
+            self.rough_mix(),
             part,
             self.first_transfers(),
             unsimulated,
@@ -64,6 +65,21 @@ impl RouterAdvice {
         Some(format!(
             "Warning: nothing queues unless {:.0} such inputs or more send at once. Without --inputs N, the advice assumes that they do.",
             max + 1.0
+        ))
+    }
+
+    /// The remark that a loss outside the regression's range decides which transfers of a file are long.
+    fn rough_mix(&self) -> Option<String> {
+        let is_file = matches!(self.question.mix, Mix::Sizes(_));
+        // Another aim was given.
+        let is_decided = self.usual_favour() != self.question.favour;
+        if !is_file || is_decided || !self.is_closed_form() || self.decided().is_some() {
+            return None;
+        }
+        Some(format!(
+            "Warning: estimate only, sized for {}. Whether transfers count as short or bulk rests on a loss outside the regression's \
+             range; simulate it, or choose by --favour.",
+            self.class()
         ))
     }
 

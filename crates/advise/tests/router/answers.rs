@@ -122,3 +122,24 @@ fn a_fuller_link_is_called_no_slower_only_if_no_rate_is_lower() {
         assert!(warned(short).contains(words), "{}", warned(short));
     }
 }
+
+/// The mean transfer has 241 packets, more than the regression's 200, and the M/M/1/B loses 1 / 250: no transfer has five losses.
+#[test]
+fn a_file_outside_the_regression_has_one_source_and_a_caution() {
+    let sizes = Mix::from_sizes("5kB\n80kB\n1MB\n").unwrap();
+    let rate = Rate::from_mbit_per_second(50);
+    let q = RouterQuestion { rate, mix: sizes, ..question("500Mbit/s") };
+    let text = advise(&q.clone().with_favour(None)).unwrap().text(false, 200);
+    assert!(
+        text.starts_with("buffer  33 packets (49.5 kB) for short transfers, between"),
+        "{text}"
+    );
+    assert!(text.contains("source  closed forms and the nearest link of a regression"), "{text}");
+    assert!(text.contains("Warning: estimate only, sized for short transfers."), "{text}");
+    assert!(text.contains("a loss of 0.40 %, a rough closed form's for C x T"), "{text}");
+    assert!(
+        !text.contains("Closed forms give the buffer") && !text.contains("predicted for C x T")
+    );
+    let given = advise(&q.with_favour(Some(Favour::Latency))).unwrap().text(false, 200);
+    assert!(!given.contains("estimate only"), "{given}");
+}

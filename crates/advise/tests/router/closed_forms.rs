@@ -1,7 +1,7 @@
 //! Links outside the regression's range.
 
 use sweetspot_advise::router::{
-    Basis, Favour, LinkMeasurement, Mix, Parameters, RouterQuestion, advise,
+    Basis, BufferChoice, Favour, LinkMeasurement, Mix, Parameters, RouterQuestion, advise,
 };
 use sweetspot_units::{Bytes, Rate};
 
@@ -150,4 +150,29 @@ fn the_answer_names_a_parameter_that_overrides_the_fit() {
     let answer = advise(&q).unwrap().answer(200);
     let line = "source  a loss form fitted to the measurements, with your a = 1\n";
     assert!(answer.contains(line), "{answer}");
+}
+
+/// p = a B^-b falls with the buffer, so the flows can use more of the link. A larger buffer therefore never idles it.
+#[test]
+fn a_larger_buffer_never_uses_less_of_a_link_with_a_measured_loss() {
+    for (a, b) in [(0.4, 0.8), (0.4, 0.33), (0.1, 0.5)] {
+        let (loss_a, loss_b) = (Some(a), Some(b));
+        let of = |delay_f| {
+            let parameters = Parameters { loss_a, loss_b, delay_f, ..Parameters::default() };
+            let rate = Rate::from_mbit_per_second(50);
+            advise(&RouterQuestion { rate, parameters, ..question("500Mbit/s") }).unwrap()
+        };
+        let mut rules = of(None).rules;
+        rules.sort_by(|one, other| one.buffer.get().total_cmp(&other.buffer.get()));
+        let used: Vec<f64> = rules.iter().map(|rule| rule.used.unwrap()).collect();
+        assert!(used.is_sorted_by(|less, more| *more >= less - 1e-9), "{a} {b}: {used:?}");
+        // A measured queue stays as it is.
+        let measured = of(Some(0.5));
+        let is_half = |choice: &BufferChoice| {
+            let [mean, full] =
+                [choice.mean_delay.unwrap(), choice.worst_delay].map(|d| d.as_secs_f64());
+            (mean / full - 0.5).abs() < 1e-3
+        };
+        assert!(measured.rules.iter().all(is_half), "{measured:?}");
+    }
 }

@@ -39,11 +39,14 @@ fn for_unknown_flow_sizes_a_square_root_buffer_is_not_too_small() {
         };
         advise(&q).unwrap().answer(200)
     };
-    assert!(words(1_000_000).contains("667 packets (1 MB): too small by both rules"));
+    assert!(
+        words(1_000_000)
+            .contains("667 packets (1 MB): too small by both rules (707 and 100000 packets)")
+    );
     let between = words(16_000_000);
     assert!(
         between
-            .contains("10667 packets (16 MB): between the two rules: enough if all flows persist"),
+            .contains("10667 packets (16 MB): between C T / sqrt(n) and the buffer for transfers that come and go: enough if all flows persist"),
         "{between}"
     );
     assert!(words(160_000_000).contains("more than either rule asks for"));

@@ -1,11 +1,15 @@
 //! Tests advice about a router's buffer in the simulator.
 
-use sweetspot_advise::router::{Favour, RouterAdvice, Simulated, SimulatedBuffer, SimulatedRate};
+use sweetspot_advise::router::{
+    Favour, RouterAdvice, Simulated, SimulatedBuffer, SimulatedErrors, SimulatedRate,
+};
+use sweetspot_statistics::squared_error;
 use sweetspot_theory::Packets;
 use sweetspot_units::{Duration, Rate};
 
 use super::link::{SimulatedLink, THINK};
 use super::measure::{BufferMeasured, MedianThroughput, Runner};
+use super::run::Run;
 use super::verify::{Aim, Effort, Verification, plan};
 use crate::StudyError;
 
@@ -114,7 +118,21 @@ fn simulated(m: &BufferMeasured, plan: &Verification) -> Result<SimulatedBuffer,
         used: m.utilisation,
         short: rate(&m.median_size),
         bulk: rate(&m.bulk),
+        errors: errors(&m.runs),
     })
+}
+
+/// The standard errors over the seeds; zero with a single seed.
+fn errors(runs: &[Run]) -> SimulatedErrors {
+    let error = |of: fn(&Run) -> f64| {
+        let values: Vec<f64> = runs.iter().map(of).collect();
+        squared_error(&values).map_or(0.0, libm::sqrt)
+    };
+    SimulatedErrors {
+        loss: error(|run| run.loss),
+        mean_delay: Duration::from_secs_f64(error(|run| run.delay_s)),
+        used: error(|run| run.utilisation),
+    }
 }
 
 fn rate(found: &MedianThroughput) -> SimulatedRate {
@@ -130,6 +148,15 @@ mod tests {
     use sweetspot_units::Bytes;
 
     use super::*;
+
+    #[test]
+    fn standard_errors_are_over_the_seeds() {
+        let run = |loss, utilisation| Run { loss, utilisation, ..Run::default() };
+        let found = errors(&[run(0.01, 0.9), run(0.02, 0.9), run(0.03, 0.9)]);
+        // Squared deviations of 1e-4 + 0 + 1e-4, over 2 degrees of freedom and 3 seeds.
+        assert!((found.loss - libm::sqrt(1e-4 / 3.0)).abs() < 1e-12, "{found:?}");
+        assert_eq!((found.used, errors(&[run(0.5, 1.0)]).loss), (0.0, 0.0));
+    }
 
     #[test]
     fn thinking_users_are_the_transfer_rate_times_the_think_time() {

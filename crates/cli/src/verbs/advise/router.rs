@@ -71,19 +71,21 @@ pub struct AdviseRouterArguments {
     #[arg(long, allow_hyphen_values = true, value_name = "1500B", default_value = "1500B")]
     #[arg(value_parser = super::bytes)]
     packet: Bytes,
-    /// Loss form of the measured factor and decay: a B^-b or a e^(-bB) [default: by the capacity ratio]
-    #[arg(long, value_enum)]
+    /// Formula for the loss rate with a buffer of B packets, for --loss-a and --loss-b: pl (power law, a B^-b) or ex (exponential, a e^(-bB)).
+    /// --fit chooses it from measurements [default: by the capacity ratio]
+    #[arg(long, value_enum, value_name = "pl|ex", hide_possible_values = true)]
     loss_form: Option<LossForm>,
-    /// Factor a of the measured loss form, buffers in packets
+    /// Factor a of that formula: the loss rate with a buffer of one packet (pl), or with almost none (ex). --fit measures it; without
+    /// --fit, it needs --loss-b
     #[arg(long, allow_hyphen_values = true, value_name = "A")]
     loss_a: Option<f64>,
-    /// Decay b of the measured loss form
+    /// Exponent b of that formula: how fast the loss falls as the buffer grows. --fit measures it; without --fit, it needs --loss-a
     #[arg(long, allow_hyphen_values = true, value_name = "B")]
     loss_b: Option<f64>,
-    /// Share f of the buffer that is full on average
+    /// Mean queue as a share of the buffer, 0 to 1: 0.5 if the buffer is half full on average. --fit measures it
     #[arg(long, allow_hyphen_values = true, value_name = "F")]
     delay_f: Option<f64>,
-    /// Pareto tail index of the transfer sizes
+    /// Pareto tail index of the transfer sizes, above 1: the lower, the more bytes are in a few large transfers [default: 1.5]
     #[arg(long, allow_hyphen_values = true, value_name = "1.5")]
     tail_index: Option<f64>,
     /// Measurements of the link at four buffers or more, a line each: buffer, loss, delay (120pkt, 1.2%, 12ms); - reads standard input. The loss form, a, b and f
