@@ -5,9 +5,8 @@ use sweetspot_theory::host::send_buffer::LARGEST_SEGMENT;
 use sweetspot_units::{Bytes, Duration, Percent, Rate};
 
 use super::lossy::{FILLED_SHARE, SUFFICIENT_RATE_SHARE};
-use super::settings::FIRST_RECEIVE_BUFFER;
 use super::show::{rate, size};
-use super::{CrossKind, TriedWindows, WindowAdvice};
+use super::{CrossKind, MOST_STREAMS, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
 use crate::text::{labelled, percent, with_error};
 
@@ -24,36 +23,16 @@ impl WindowAdvice {
         };
         let why = (!is_loss_by_closed_form).then(|| ("why", self.why()));
         let fix = self.loss_limited.then(|| ("fix", self.fills_in_words()));
-        let settings = self.settings_in_words();
-        [("window", window), ("settings", settings), ("rate", expected), ("risk", risk)]
-            .into_iter()
+        // Only the first line of the settings has the label.
+        let names = core::iter::once("settings").chain(core::iter::repeat(""));
+        let settings = names.zip(self.settings_in_lines());
+        core::iter::once(("window", window))
+            .chain(settings)
+            .chain([("rate", expected), ("risk", risk)])
             .chain(why)
             .chain(fix)
             .map(|(name, words)| labelled(LABEL, name, &words, width))
             .collect()
-    }
-
-    fn settings_in_words(&self) -> String {
-        let s = &self.settings;
-        let [receiver, whose] = match s.autotuning_reaches() {
-            true => [
-                format!("third value of net.ipv4.tcp_rmem {}", s.tcp_rmem_max.get()),
-                format!(
-                    "at least; both limit every connection of their host. To hold one program to this window: SO_RCVBUF {} \
-                     (net.core.rmem_max must be at least that)",
-                    s.so_rcvbuf.get()
-                ),
-            ],
-            false => [
-                format!("SO_RCVBUF {}", s.so_rcvbuf.get()),
-                format!(
-                    "at least, which limits every connection of its host. The receive buffer is below the {FIRST_RECEIVE_BUFFER} with \
-                     which a connection starts, so only SO_RCVBUF holds it to this window"
-                ),
-            ],
-        };
-        let sender = s.tcp_wmem_max.get();
-        format!("{receiver} (receiver), third value of net.ipv4.tcp_wmem {sender} (sender) {whose}")
     }
 
     fn held(&self) -> String {
@@ -149,14 +128,22 @@ impl WindowAdvice {
     }
 
     /// The warning about a buffer that cannot hold one burst of its sender. The closed forms and the simulator assume that ACKs
-    /// spread the packets.
+    /// spread the packets. An unknown buffer counts as none, unless loss keeps the window below it.
     fn burst_words(&self) -> Option<String> {
-        let buffer = self.question.buffer? * self.connections;
+        let known = self.question.buffer;
+        if known.is_none() && self.loss_limited {
+            return None;
+        }
+        let buffer = known.unwrap_or(Bytes::ZERO) * self.connections;
         // A burst is never larger than the window.
         let burst = LARGEST_SEGMENT.min(self.recommended.window?);
         (buffer < burst).then(|| {
+            let buffer = match known {
+                Some(_) => format!("the buffer of {buffer} is smaller"),
+                None => "no --buffer given, and an unknown one may be smaller".to_owned(),
+            };
             format!(
-                "the buffer of {buffer} is smaller than the {burst} that a Linux sender without pacing may send at once (TSO). Such \
+                "{buffer} than the {burst} that a Linux sender without pacing may send at once (TSO). Such \
                  bursts may lose packets at any window that fills the path. A sender that paces (fq or bbr) has none."
             )
         })
@@ -169,6 +156,7 @@ impl WindowAdvice {
         let is_deep = q.buffer.is_some_and(|buffer| buffer >= q.rate * q.rtt);
         let simulate = match q.buffer {
             None => "give --buffer to simulate it",
+            Some(_) if self.is_interrupted => "only the rest of the simulation would show that",
             Some(_) => "only a simulation shows that (--verify sim)",
         };
         (is_mice && !is_deep && self.simulated.is_none()).then(|| {
@@ -277,12 +265,29 @@ impl WindowAdvice {
         let loss = fills.loss.map(|loss| format!("a loss of {}", percent(Some(loss))));
         let bbr = fills.bbr.then(|| "BBR".to_owned());
         let others: Vec<String> = loss.into_iter().chain(bbr).collect();
-        let others = others.join(", ");
-        let or = if others.is_empty() { "" } else { " or " };
         let (share, n) = (Percent(FILLED_SHARE), fills.connections);
         // With several connections, each has to fill its share.
         let times = if self.connections > 1 { " times as many" } else { "" };
-        format!("to fill {share} of the path: {others}{or}{n}{times} connections")
+        let n_words = format!("{n}{times} connections");
+        if n.saturating_mul(self.connections) <= MOST_STREAMS {
+            let others = others.join(", ");
+            let or = if others.is_empty() { "" } else { " or " };
+            return format!("to fill {share} of the path: {others}{or}{n_words}");
+        }
+        let most = format!("{n_words}, but `send --streams` opens at most {MOST_STREAMS}");
+        match (others.join(" or "), fills.bbr) {
+            (others, true) => {
+                format!("to fill {share} of the path: {others}. It would take {most}")
+            }
+            (others, false) if others.is_empty() => {
+                format!("repair the path. To fill {share} of it would take {most}")
+            }
+            (others, false) => {
+                format!(
+                    "repair the path: to fill {share} of it takes {others}. It would take {most}"
+                )
+            }
+        }
     }
 
     /// The rates with half and with twice the window, if loss is the limit.
@@ -357,7 +362,7 @@ impl WindowAdvice {
             }
             (None, Some(last)) if hold != Some(last.window) => {
                 format!(
-                    "none up to {}, the largest window simulated, which ties: {} queue",
+                    "no slower up to {}, the largest simulated: {} queue",
                     last.window, last.delay
                 )
             }
@@ -382,14 +387,14 @@ impl WindowAdvice {
         match self.recommended.window {
             Some(window) if window > self.sweet_spot.high => {
                 let why = match self.question.random_loss() {
-                    _ if is_mice => ", in which mice never give way",
-                    Some(_) => ", which stalls recoveries",
+                    _ if is_mice => ", where mice never give way",
+                    Some(_) => ", with which loss recovery stalls",
                     _ => "",
                 };
-                format!("; more than the closed form's sweet spot{why}: {}", self.spot_in_words())
+                format!("; larger than the closed form's {}{why}", self.spot_in_words())
             }
             Some(window) if window < self.sweet_spot.low => {
-                format!("; less than the closed form's sweet spot: {}", self.spot_in_words())
+                format!("; smaller than the closed form's {}", self.spot_in_words())
             }
             _ => String::new(),
         }

@@ -6,6 +6,7 @@ mod explain;
 mod five_lines;
 mod lossy;
 mod settings;
+mod settings_lines;
 mod show;
 mod simulated;
 mod situation;
@@ -50,6 +51,9 @@ const HEADER_BYTES: Bytes = Bytes::new(52);
 
 /// Added to the RTT for the first RTO: Linux's minimum, TCP_RTO_MIN (RFC 6298).
 const SMALLEST_VARIANCE: Duration = Duration::from_millis(200);
+
+/// The most connections that `send --streams` opens (`MAX_STREAMS` of the protocol).
+pub const MOST_STREAMS: u64 = 64;
 
 /// The MTU of most paths.
 pub const COMMON_MTU: Bytes = Bytes::new(1500);
@@ -139,6 +143,8 @@ pub struct WindowAdvice {
     pub simulated: Option<TriedWindows>,
     /// The closed form's rate with the recommended window under loss, if it lies outside of the simulated rate's 95 % interval.
     pub closed_form: Option<Rate>,
+    /// Whether a simulation began but did not finish.
+    pub is_interrupted: bool,
 }
 
 /// More bytes than any path or router holds.
@@ -299,5 +305,6 @@ fn advise_one(s: &Situation, connections: u64) -> Result<WindowAdvice, AdviceErr
         formulas: explain::formulas(s, Some(window))?,
         simulated: None,
         closed_form: None,
+        is_interrupted: false,
     })
 }

@@ -22,7 +22,7 @@ impl WindowAdvice {
                 out.push('\n');
                 out.push_str(&self.simulated_text(simulated, width));
             }
-            out.push_str(&self.table());
+            out.push_str(&self.table(width));
             if !self.products().is_empty() {
                 out.push('\n');
                 out.push_str(&products_in_words(width));
@@ -47,7 +47,7 @@ impl WindowAdvice {
     }
 
     /// The table of windows by closed form: all of them, or those that were not simulated.
-    fn table(&self) -> String {
+    fn table(&self, width: usize) -> String {
         let mut rows = vec![row([&"window", &"definition", &"payload, bytes", &"expected rate"])];
         let mut add = |c: &WindowChoice| {
             let bytes = c.window.map_or("not known".to_owned(), |w| w.get().to_string());
@@ -65,7 +65,21 @@ impl WindowAdvice {
         self.ends.iter().chain(self.products()).filter(|c| !c.is_simulated).for_each(&mut add);
         match rows.len() {
             1 => String::new(),
-            _ => format!("\n{by}\n{}", table(2, &rows)),
+            _ => format!("\n{by}\n{}{}", table(2, &rows), self.unknown_words(width)),
+        }
+    }
+
+    /// The reason why the product of an unlimited window's rate and RTT is unknown.
+    fn unknown_words(&self, width: usize) -> String {
+        let is_known = self.products().iter().all(|choice| choice.window.is_some());
+        let why = match self.simulated {
+            Some(_) => "no unlimited window was simulated, as it only takes from the other flows",
+            None => "no closed form gives that rate beside cross traffic",
+        };
+        if is_known {
+            String::new()
+        } else {
+            wrap(&format!("  bdp5 is not known: {why}."), width, 2)
         }
     }
 

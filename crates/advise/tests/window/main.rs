@@ -1,7 +1,9 @@
 //! Expected results of the window advice.
 
 use sweetspot_advise::AdviceError;
-use sweetspot_advise::window::{LossResponse, WindowQuestion, WindowSettings, advise};
+use sweetspot_advise::window::{
+    LossResponse, WindowAdvice, WindowQuestion, WindowSettings, advise,
+};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 mod laws;
@@ -112,10 +114,48 @@ fn small_windows_are_set_with_so_rcvbuf() {
     // 10 Mbit/s x 20 ms = 25 kB, 24,133 B without headers. tcp_rmem[2] would be below a connection's initial buffer.
     let text = advise(&question("10Mbit/s", "20ms")).unwrap().text(true, 80);
     assert!(
-        text.replace("\n          ", " ").contains("settings  SO_RCVBUF 24133 (receiver), third value of net.ipv4.tcp_wmem 48266 (sender) at least, which limits every connection of its host. The receive buffer is below the 131.1 kB with which"),
+        text.contains(
+            "\nsettings  SO_RCVBUF = 24133 at the receiver (net.core.rmem_max >= 24133)\n"
+        ),
         "{text}"
     );
-    assert!(!text.contains("net.ipv4.tcp_rmem[2]"), "{text}");
+    assert!(text.contains("\n          net.ipv4.tcp_wmem[2] >= 48266 at the sender"), "{text}");
+    assert!(!text.contains("net.ipv4.tcp_rmem[2]") && !text.contains("commands:"), "{text}");
+}
+
+/// The window fills rate x RTT, as the one of `advise host` does. Above 1 GiB (RFC 7323), two connections share the rate.
+#[test]
+fn the_settings_name_the_call_that_prints_their_commands() {
+    let of = |q: WindowQuestion| advise(&q).unwrap().text(false, 120);
+    let call = |q| of(q).lines().find_map(|line| Some(line.split_once("commands: ")?.1.to_owned()));
+    let host = "sweetspot advise host --rate 1Gbit/s --rtt 40ms";
+    assert_eq!(call(question("1Gbit/s", "40ms")).unwrap(), host);
+    let mtu = Bytes::new(9000);
+    let jumbo = call(WindowQuestion { mtu, ..question("1Gbit/s", "40ms") });
+    assert_eq!(jumbo.unwrap(), format!("{host} --path-mtu 9000B"));
+    let odd = call(question("123456789bit/s", "40ms")).unwrap();
+    assert!(odd.contains("--rate 123456789bit/s "), "{odd}");
+    let two = of(question("170Gbit/s", "100ms"));
+    assert!(two.contains("--rate 170Gbit/s --rtt 100ms"), "{two}");
+}
+
+/// At most 64 connections can be opened. BBR tolerates a loss of 2 %, not of 50 %.
+#[test]
+fn more_connections_than_can_be_opened_are_no_remedy() {
+    let fix = |loss: &str| {
+        let loss = loss.parse().ok();
+        let advice = advise(&WindowQuestion { loss, ..question("1Gbit/s", "40ms") }).unwrap();
+        let text = advice.text(false, 500);
+        let fix = text.lines().find_map(|line| line.strip_prefix("fix       ")).unwrap().to_owned();
+        (advice.fills_path.unwrap().connections, fix)
+    };
+    let (few, words) = fix("1e-5");
+    assert!(few <= 64 && words.ends_with(&format!(" or {few} connections")), "{words}");
+    let (many, words) = fix("1%");
+    assert!(many > 64 && words.ends_with("opens at most 64"), "{words}");
+    assert!(words.starts_with("to fill 95 %") && words.contains("BBR"), "{words}");
+    let (_, words) = fix("50%");
+    assert!(words.starts_with("repair the path: ") && !words.contains("BBR"), "{words}");
 }
 
 #[test]
@@ -271,9 +311,14 @@ fn a_buffer_smaller_than_a_sender_burst_draws_a_warning() {
     assert!(of("50Mbit/s", "40ms", 20_000) && of("50Mbit/s", "40ms", 65_535));
     assert!(!of("50Mbit/s", "40ms", 65_536));
     assert!(of("10Mbit/s", "20ms", 20_000) && !of("10Mbit/s", "20ms", 35_000));
-    // An unknown buffer gets no such warning.
-    let unknown = advise(&question("50Mbit/s", "40ms")).unwrap();
-    assert!(!unknown.text(false, 80).contains("Warning"));
+    // An unknown buffer counts as none, so it gets the same caution.
+    let text = advise(&question("50Mbit/s", "40ms")).unwrap().text(false, 80);
+    assert!(text.contains("\nrate      at most 50 Mbit/s"), "{text}");
+    assert!(text.contains("\nWarning: no --buffer given, and an unknown one may be"), "{text}");
+    // Loss keeps the window below any buffer.
+    let loss = "1%".parse().ok();
+    let lossy = advise(&WindowQuestion { loss, ..question("1Gbit/s", "40ms") }).unwrap();
+    assert!(lossy.loss_limited && !lossy.text(false, 80).contains("Warning"));
 }
 
 #[test]
@@ -317,10 +362,17 @@ fn closed_forms_warn_of_mice_unless_the_buffer_is_deep() {
         let text = mice(buffer).text(false, 500);
         assert!(text.contains("\nrate      at most 700 Mbit/s on the wire, "), "{text}");
         assert!(text.contains("\nWarning: mice are bursty: ") && text.contains(next), "{text}");
-        assert!(text.contains("(net.core.rmem_max must be at least that)"), "{text}");
-        let warnings = &mice(buffer).json()["warnings"];
-        assert!(warnings[0].as_str().unwrap().contains(next), "{warnings}");
+        assert!(
+            text.contains("\n          SO_RCVBUF = 3") && text.contains(" (net.core.rmem_max >= 3"),
+            "{text}"
+        );
+        let json = mice(buffer).json();
+        let last = json["warnings"].as_array().unwrap().last().unwrap();
+        assert!(last.as_str().unwrap().contains(next), "{last}");
     }
+    let stopped = WindowAdvice { is_interrupted: true, ..mice(Some(500_000)) };
+    let text = stopped.text(false, 500);
+    assert!(text.contains("the rest of the simulation") && !text.contains("--verify"), "{text}");
     let deep = mice(Some(5_000_000));
     assert!(!deep.text(false, 500).contains("at most 700"));
     assert_eq!(deep.json()["warnings"], serde_json::json!([]));

@@ -283,7 +283,7 @@ fn the_formulas_and_the_reason_describe_the_simulated_window() {
     let closed = advise(&WindowQuestion { buffer, ..mice }).unwrap();
     // The sweet spot begins at 35 Mbit/s x 100 ms = 437.5 kB and adds 70 % of the buffer, both times 1448 / 1500.
     assert_eq!((closed.sweet_spot.low.get(), closed.sweet_spot.high.get()), (422_333, 489_907));
-    for (kb, place) in [(600, "more"), (300, "less")] {
+    for (kb, place) in [(600, "larger"), (300, "smaller")] {
         let windows = vec![tried(kb, 40_000, true)];
         let advice = closed
             .clone()
@@ -291,8 +291,8 @@ fn the_formulas_and_the_reason_describe_the_simulated_window() {
             .unwrap();
         let text = advice.text(true, 80);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let why = format!("{place} than the closed form's sweet spot");
-        assert!(text.contains(&why) && text.contains(": 422.3 to 489.9 kB"), "{text}");
+        let why = format!("; {place} than the closed form's 422.3 to 489.9 kB");
+        assert!(text.contains(&why), "{text}");
         let [packets, memory] =
             [kb * 1500 * 1000 / 1448, 2 * kb * 1000].map(|n| Bytes::new(n).to_string());
         assert!(text.contains(&format!("= S = {packets}: {kb} kB")), "{text}");
@@ -318,7 +318,7 @@ fn the_smallest_of_equally_fast_windows_is_recommended() {
     let why = "why       2 of 4 simulated windows tie for fastest, 8 runs each; this is the";
     assert!(some.contains(why), "{some}");
     let all = text([false, true, true, true]);
-    let risk = "risk      none up to 1.2 MB, the largest window simulated, which ties: 20 ms";
+    let risk = "risk      no slower up to 1.2 MB, the largest simulated: 20 ms queue";
     assert!(all.contains(risk), "{all}");
     // Rows without a mark contradict no line.
     let between = text([false, true, false, true]);
@@ -449,4 +449,18 @@ fn a_window_that_is_slower_only_by_chance_is_no_risk() {
         text.contains("risk      no significant difference up to 1.2 MB, 20 ms queue\n"),
         "{text}"
     );
+}
+
+#[test]
+fn the_explanation_gives_the_reason_for_an_unknown_product() {
+    let text = |cross: &str| {
+        let q = WindowQuestion { cross: cross.parse().ok(), ..shared() };
+        [advise(&q).unwrap(), simulated(&q)].map(|advice| advice.text(true, 200))
+    };
+    for cross in ["elephants:30%", "mice:30%"] {
+        let [closed, run] = text(cross);
+        assert!(closed.contains("bdp5 is not known: no closed form"), "{closed}");
+        assert!(run.contains("bdp5 is not known: no unlimited window was simulated"), "{run}");
+    }
+    assert!(text("udp:30%").iter().all(|text| !text.contains("not known")));
 }

@@ -32,8 +32,13 @@ hold, so that the congestion window decides alone.
 Examples:
   sweetspot advise window --rate 10Gbit/s --rtt 80ms
   sweetspot advise window --path path.toml
+  sweetspot advise window --path 'rate=50Mbit/s rtt=40ms buffer=1bdp'
+  sweetspot advise window --path @lte --direction down
   sweetspot advise window --rate 1Gbit/s --rtt 40ms --buffer 500kB \\
-      --cross mice:30% --explain")]
+      --cross mice:30% --explain
+
+`sweetspot emulate --list` lists the named paths, `sweetspot run @` the named
+scenarios.")]
 pub struct AdviseWindowArguments {
     /// Capacity of the bottleneck link
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
@@ -63,8 +68,9 @@ pub struct AdviseWindowArguments {
     /// Loss rate: random loss, or the loss of an already congested path
     #[arg(long, allow_hyphen_values = true, value_name = "1e-5")]
     loss: Option<Probability>,
-    /// Congestion control of the sender, which decides what loss allows: cubic or reno
+    /// Congestion control of the sender, which decides the rate under loss: cubic or reno [default: cubic]
     #[arg(long, value_name = "NAME", default_value_t, hide_possible_values = true)]
+    #[arg(hide_default_value = true)]
     #[arg(value_parser = values::words::<LossResponse>(&["cubic", "reno"]))]
     congestion: LossResponse,
     /// MTU of the path; a number without a unit is in bytes [default: 1500B]
@@ -173,7 +179,7 @@ fn verified(
     let counting = CountingEngine::new(&Simulator);
     let total = runs(&question, windows.len());
     let interrupted = || {
-        let _ = show(&advice, output);
+        let _ = show(&WindowAdvice { is_interrupted: true, ..advice.clone() }, output);
         let done = counting.done();
         err!("sweetspot: interrupted after {done} of {total} simulations; this is the closed form");
     };
@@ -216,4 +222,13 @@ fn closed_form_alone(work: f64, is_shared: bool) -> String {
         work / 1e6,
         MAX_UNASKED_PACKETS / 1e6
     )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_advice_names_the_most_streams_that_the_protocol_has() {
+        let most = sweetspot_advise::window::MOST_STREAMS;
+        assert_eq!(most, u64::from(sweetspot_protocol::MAX_STREAMS));
+    }
 }

@@ -1,0 +1,56 @@
+//! The settings of the answer, one a line.
+
+use core::fmt::Display;
+use core::str::FromStr;
+
+use super::settings::FIRST_RECEIVE_BUFFER;
+use super::{COMMON_MTU, WindowAdvice, WindowQuestion, to_hold};
+
+impl WindowAdvice {
+    /// The settings, one a line.
+    pub(super) fn settings_in_lines(&self) -> Vec<String> {
+        let s = &self.settings;
+        let own = s.so_rcvbuf.get();
+        let sender = format!("net.ipv4.tcp_wmem[2] >= {} at the sender", s.tcp_wmem_max.get());
+        if !s.autotuning_reaches() {
+            return vec![
+                format!("SO_RCVBUF = {own} at the receiver (net.core.rmem_max >= {own})"),
+                format!("{sender} (all its connections)"),
+                format!(
+                    "A connection starts with a receive buffer of {FIRST_RECEIVE_BUFFER}, so only SO_RCVBUF holds it to this window."
+                ),
+            ];
+        }
+        let mut lines = vec![
+            format!("net.ipv4.tcp_rmem[2] >= {} at the receiver", s.tcp_rmem_max.get()),
+            sender,
+            "Both limit every connection of their host. For one program instead:".to_owned(),
+            format!("SO_RCVBUF = {own} (net.core.rmem_max >= {own})"),
+        ];
+        lines.extend(self.commands().map(|call| format!("commands: {call}")));
+        lines
+    }
+
+    /// The call that prints the commands for these settings; `None` if it would allow less than this window.
+    fn commands(&self) -> Option<String> {
+        let q = &self.question;
+        let (rate, n) = (q.rate.scaled(self.connections as f64), self.connections);
+        let bare = WindowQuestion { rate, buffer: None, cross: None, loss: None, ..*q };
+        let host = to_hold(&bare).ok()?;
+        (host.connections == n && Some(host.window) >= self.recommended.window).then(|| {
+            let rate = as_option(&rate, format!("{}bit/s", rate.bits_per_second()));
+            let rtt = as_option(&q.rtt, format!("{}ns", q.rtt.as_nanos()));
+            let mtu = match q.mtu {
+                COMMON_MTU => String::new(),
+                mtu => format!(" --path-mtu {}B", mtu.get()),
+            };
+            format!("sweetspot advise host --rate {rate} --rtt {rtt}{mtu}")
+        })
+    }
+}
+
+/// `value` as the value of an option: as printed, if that is all of it, or else `exact`.
+fn as_option<T: Display + FromStr + PartialEq>(value: &T, exact: String) -> String {
+    let printed = value.to_string().replace(' ', "");
+    if printed.parse::<T>().is_ok_and(|read| read == *value) { printed } else { exact }
+}
