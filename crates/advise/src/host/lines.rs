@@ -190,7 +190,7 @@ impl HostAdvice {
                 "; to make this host's sysctls permanent, copy the file written to /etc/sysctl.d"
             }
             Some(_) => {
-                "; these commands last until reboot; to make this host's permanent, use --write FILE"
+                "; these commands last until reboot; to make this host's permanent, use --write NAME.conf"
             }
             None => "",
         };
