@@ -37,8 +37,12 @@ pub struct AdviseArguments {
 #[derive(Debug, Subcommand)]
 enum About {
     /// The window that a path needs, and the cost of a wrong one
+    ///
+    /// -q leaves out the notes on standard error; the answer stays as it is.
     Window(window::AdviseWindowArguments),
     /// The settings that limit a flow on this host, and the commands that change them
+    ///
+    /// -q prints only the labelled lines, without the numbered list of changes.
     Host(host::AdviseHostArguments),
     /// The buffer that a router's link should have
     ///
@@ -48,10 +52,12 @@ enum About {
     ///
     /// A formula gives a first buffer: a regression over simulated links, or closed forms for links unlike those. Unless you give
     /// measurements (--fit, --loss-a), a simulation then checks the buffer, and all numbers in the answer are the simulation's. Its transfers are
-    /// random, so another simulation differs by about twice the standard error.
+    /// random: rates come with their 95 % interval (+-), and the table names the largest interval of its other columns.
     ///
     /// With --flows, the mean size (--size-mean) decides: flows of 50 times the size that just fills the link persist. In between, the
     /// buffer moves in proportion to the logarithm of the size. --explain prints each formula with your numbers.
+    ///
+    /// -q prints only the labelled lines and the warnings, without the reasons and the table.
     Router(router::AdviseRouterArguments),
 }
 
