@@ -358,10 +358,10 @@ impl RouterAdvice {
         let simulated = self.source().filter(|simulated| simulated.users > simulated.inputs)?;
         let r = &self.recommended;
         let (used, noise) = (r.used?, r.noise?);
+        // A difference within two standard errors may be chance.
         let is_less = |row: &BufferChoice| {
             let error = row.noise.map_or(0.0, |other| libm::hypot(noise.used, other.used));
-            row.buffer > r.buffer
-                && row.used.is_some_and(|less| less + error * simulated.interval() < used)
+            row.buffer > r.buffer && row.used.is_some_and(|less| less + 2.0 * error < used)
         };
         let rows = self.rows();
         let row = rows.iter().find(|row| self.gamma >= 1.0 && is_less(row))?;

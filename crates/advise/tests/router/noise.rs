@@ -24,9 +24,9 @@ fn flows_that_queue_at_slow_inputs_explain_a_less_busy_link() {
     let cause = "With 10000 packets the link uses 80.0 % instead of 90.0 %: losses no longer limit";
     let text = words(20, 0.001);
     assert!(text.contains(cause) && text.contains("at their 20 inputs instead"), "{text}");
-    // With an input each, the 200 users do not wait for each other. Two seeds have 12.7 standard errors on either side.
+    // With an input each, the 200 users do not wait for each other. A difference of 0.1 is within two standard errors of 0.1.
     assert!(!words(200, 0.001).contains("the link uses 80.0 %"));
-    assert!(!words(20, 0.01).contains("the link uses 80.0 %"));
+    assert!(!words(20, 0.1).contains("the link uses 80.0 %"));
 }
 
 /// Five seeds have four degrees of freedom: 2.776 standard errors. Of 4 Mbit/s, 10 % are 0.4 Mbit/s.
