@@ -27,25 +27,30 @@ impl WindowAdvice {
             "Both limit every connection of their host. For one program instead:".to_owned(),
             format!("SO_RCVBUF = {own} (net.core.rmem_max >= {own})"),
         ];
-        lines.extend(self.commands().map(|call| format!("commands: {call}")));
+        lines.extend(self.commands());
         lines
     }
 
-    /// The call that prints the commands for these settings; `None` if it would allow less than this window.
-    fn commands(&self) -> Option<String> {
+    /// The call that prints the commands for these settings, or for the window that it has, if that one is smaller but fills the path.
+    fn commands(&self) -> Vec<String> {
         let q = &self.question;
         let (rate, n) = (q.rate.scaled(self.connections as f64), self.connections);
         let bare = WindowQuestion { rate, buffer: None, cross: None, loss: None, ..*q };
-        let host = to_hold(&bare).ok()?;
-        (host.connections == n && Some(host.window) >= self.recommended.window).then(|| {
-            let rate = as_option(&rate, format!("{}bit/s", rate.bits_per_second()));
-            let rtt = as_option(&q.rtt, format!("{}ns", q.rtt.as_nanos()));
-            let mtu = match q.mtu {
-                COMMON_MTU => String::new(),
-                mtu => format!(" --path-mtu {}B", mtu.get()),
-            };
-            format!("sweetspot advise host --rate {rate} --rtt {rtt}{mtu}")
-        })
+        let host = to_hold(&bare).ok().filter(|host| host.connections == n);
+        let Some(host) = host.filter(|host| host.window >= self.sweet_spot.low) else {
+            return Vec::new();
+        };
+        let rate = as_option(&rate, format!("{}bit/s", rate.bits_per_second()));
+        let rtt = as_option(&q.rtt, format!("{}ns", q.rtt.as_nanos()));
+        let mtu = match q.mtu {
+            COMMON_MTU => String::new(),
+            mtu => format!(" --path-mtu {}B", mtu.get()),
+        };
+        let call = format!("sweetspot advise host --rate {rate} --rtt {rtt}{mtu}");
+        match Some(host.window) >= self.recommended.window {
+            true => vec![format!("commands: {call}")],
+            false => vec![format!("commands for {}:", host.window), call],
+        }
     }
 }
 

@@ -135,6 +135,13 @@ fn the_settings_name_the_call_that_prints_their_commands() {
     assert_eq!(jumbo.unwrap(), format!("{host} --path-mtu 9000B"));
     let odd = call(question("123456789bit/s", "40ms")).unwrap();
     assert!(odd.contains("--rate 123456789bit/s "), "{odd}");
+    // A known buffer adds 5 % to the window: the call is for rate x RTT, 4,826,667 B of payload.
+    let buffer = Some(Bytes::new(5_000_000));
+    let more = of(WindowQuestion { buffer, ..question("1Gbit/s", "40ms") });
+    assert!(
+        more.contains(&format!("\n          commands for 4.827 MB:\n          {host}\n")),
+        "{more}"
+    );
     let two = of(question("170Gbit/s", "100ms"));
     assert!(two.contains("--rate 170Gbit/s --rtt 100ms"), "{two}");
 }
