@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use sweetspot_experiment::Spread;
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, QuantileBox, Table};
 use sweetspot_scenario::{Outcome, TransferOutcome};
+use sweetspot_units::Significant;
 
 use super::file::ResultFile;
 use super::sheet::{DISTRIBUTION, Sheet, distribution, picture_title, spread_out};
@@ -168,8 +169,9 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
     let [first, second] = findings else { return None };
     let (a, b) = (Side::of(first)?, Side::of(second)?);
     let cases = Case::all(&a, &b);
+    let is_compared = cases.iter().any(Case::is_in_both);
     let mut plots = Vec::new();
-    for quantity in QUANTITIES.iter().take(2) {
+    for quantity in QUANTITIES.iter().take(2).filter(|_| is_compared) {
         plots.extend(boxes(&a, &b, quantity));
         plots.extend(distributions(&a, &b, quantity));
         plots.extend(paired(&a, &b, quantity, &cases));
@@ -182,10 +184,7 @@ pub fn sheets(findings: &[(String, ResultFile)]) -> Option<Sheet> {
         },
         about: about(&a, &b, &cases),
         plots,
-        tables: match cases.iter().any(Case::is_in_both) {
-            true => vec![table([a.name, b.name], &cases)],
-            false => Vec::new(),
-        },
+        tables: is_compared.then(|| table([a.name, b.name], &cases)).into_iter().collect(),
     })
 }
 
@@ -199,9 +198,8 @@ fn different_scenarios<'a>(a: &'a Side<'_>, b: &'a Side<'_>) -> Option<[&'a str;
     (both[0] != both[1]).then_some(both)
 }
 
-/// A single pair with rates within this share of each other does not show which file is faster: another seed may reverse
-/// them.
-const CLOSE_SHARE: f64 = 0.02;
+/// Two runs with rates within this share of each other do not show which is faster: another seed may reverse them.
+pub const CLOSE_SHARE: f64 = 0.02;
 
 /// The goodput of the second file relative to the first.
 fn title([a, b]: [&str; 2], cases: &[Case<'_>]) -> String {
@@ -256,9 +254,11 @@ impl Verdict {
 
 /// The title for a single case: goodput and RTT of the second file relative to the first.
 fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
-    let [goodput, rtt] =
-        [0, 1].map(|i| difference(&QUANTITIES[i], &case.differences(&QUANTITIES[i])));
-    let (Some(verdict), Some(goodput), Some(rtt)) = (Verdict::of(case), goodput, rtt) else {
+    let [goodput, rtt, p99] =
+        [0, 1, 2].map(|i| difference(&QUANTITIES[i], &case.differences(&QUANTITIES[i])));
+    let (Some(verdict), Some(goodput), Some(rtt), Some(p99)) =
+        (Verdict::of(case), goodput, rtt, p99)
+    else {
         let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[0]).unwrap_or(0.0));
         return format!("{a} {before:.2} Mbit/s, {b} {after:.2} Mbit/s");
     };
@@ -267,14 +267,22 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
         count => format!("{count} pairs"),
     };
     let [of_goodput, of_rtt] = [0, 1].map(|i| QUANTITIES[i].unit);
+    let beside = |how| {
+        let longer = |rtt: MeanDifference| match (rtt.beyond_chance, rtt.mean > 0.0) {
+            (false, _) => "alike".to_owned(),
+            (true, true) => format!("{} {of_rtt} longer", rtt.size()),
+            (true, false) => format!("{} {of_rtt} shorter", rtt.size()),
+        };
+        let goodput = goodput.size();
+        let (rtt, p99) = (longer(rtt), longer(p99));
+        format!("{b} is {goodput} {of_goodput} {how} than {a}; mean RTT {rtt}, p99 {p99} ({pairs})")
+    };
     // If the rates are alike, the RTTs distinguish the files.
     let [before, after] = [0, 1].map(|side| case.mean(side, &QUANTITIES[1]).unwrap_or(0.0));
     let rtts = match format!("{before:.0}") == format!("{after:.0}") {
         true => format!("mean RTT {after:.1} {of_rtt} in both"),
         false => format!("mean RTT {after:.0} {of_rtt} instead of {before:.0} {of_rtt}"),
     };
-    let numbers =
-        format!("{} {of_goodput}, mean RTT {} {of_rtt} in {pairs}", goodput.words, rtt.words);
     match verdict {
         // A single pair says nothing about chance.
         Verdict::Level if case.pairs.len() == 1 => {
@@ -286,16 +294,26 @@ fn title_of_one([a, b]: [&str; 2], case: &Case<'_>) -> String {
         Verdict::Close => {
             format!("{b}: goodput within {} % of {a}, {rtts} ({pairs})", CLOSE_SHARE * 100.0)
         }
-        Verdict::Faster => format!("{b} is faster than {a}: {numbers}"),
-        Verdict::Slower => format!("{b} is slower than {a}: {numbers}"),
+        Verdict::Faster => beside("faster"),
+        Verdict::Slower => beside("slower"),
     }
 }
 
 struct MeanDifference {
     mean: f64,
+    half_width: Option<f64>,
     words: String,
     /// Whether the interval excludes zero; for a single pair, whether the digits show a difference.
     beyond_chance: bool,
+}
+
+impl MeanDifference {
+    /// The size of the difference and half its interval, for a sentence: the table has more digits.
+    fn size(&self) -> String {
+        let half = self.half_width.filter(|half| *half > 1e-9);
+        let half = half.map(|half| format!(" ± {}", Significant::<2>(half)));
+        format!("{}{}", Significant::<3>(self.mean.abs()), half.unwrap_or_default())
+    }
 }
 
 fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDifference> {
@@ -306,6 +324,7 @@ fn difference(quantity: &ComparedQuantity, differences: &[f64]) -> Option<MeanDi
     let seen = 0.5 * 10_f64.powi(-(decimals as i32));
     Some(MeanDifference {
         mean: spread.mean,
+        half_width: spread.half_width,
         // Never -0.00.
         words: format!(
             "{:+.decimals$}{half}",
