@@ -1,7 +1,7 @@
 use sweetspot_experiment::plot::{Axis, Curve, MarkPosition, Plot, PublishedMark, Table};
 use sweetspot_experiment::{Advantage, Fastest, KeyNumbers, KeyUnit, Metric, Spread, SweepPoint};
 
-use super::comparison::MIN_POINTS_FOR_SPREAD;
+use super::comparison::{CLOSE_SHARE, MIN_POINTS_FOR_SPREAD};
 use super::engines::origin;
 use super::sheet::{Sheet, distribution, picture_title, spread_out, titled};
 use crate::sweep::{SweepFile, SweepFilePoint};
@@ -14,6 +14,8 @@ pub fn sheets(index: usize, file: &str, sweep: &SweepFile) -> Vec<Sheet> {
         for (metric, label, scale) in QUANTITIES {
             plots.push(against(sweep, &points, (key, &axis), (metric, label, scale)));
         }
+        let band = sweet_spot(sweep, key, &axis.unit).filter(|band| agrees(band, &plots[0]));
+        plots.iter_mut().for_each(|plot| plot.band.clone_from(&band));
     }
     if sweep.points.iter().any(|point| point.outcomes.len() > 2) {
         plots.extend(goodput_over_seeds(sweep, &points));
@@ -242,7 +244,6 @@ fn against(
         names.is_empty() && in_equal_ratios(curves.iter().flat_map(|curve| &curve.points));
     plot.marks = levels(sweep, points, (axis, numbers), (name, scale), curves.len());
     plot.curves = curves;
-    plot.band = sweet_spot(sweep, axis, unit);
     plot
 }
 
@@ -313,7 +314,7 @@ fn label_of(
     words.join(", ")
 }
 
-/// The sweet spot, including the effect of cross traffic. `None` unless the axis is a window, a closed form exists, and all
+/// The sweet spot by closed form, including the effect of cross traffic. `None` unless the axis is a window, a closed form exists, and all
 /// points have the same sweet spot.
 fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64, f64)> {
     let path = sweep.points.first()?.path;
@@ -330,6 +331,19 @@ fn sweet_spot(sweep: &SweepFile, axis: usize, unit: &str) -> Option<(String, f64
     };
     let (low, high) = path.sweet_spot_bytes?;
     Some(("sweet spot, in theory".to_owned(), low as f64 / one, high as f64 / one))
+}
+
+/// Whether the points in `band` have the highest goodput of their curve, as a sweet spot promises. They do not if a larger window
+/// displaces other transfers, or if the buffer overflows earlier than in the closed form.
+fn agrees((_, from, to): &(String, f64, f64), goodput: &Plot) -> bool {
+    goodput.curves.iter().all(|curve| {
+        let highest = curve.points.iter().map(|point| point.1).fold(0.0, f64::max);
+        let mut points = curve.points.iter().zip(&curve.half_widths);
+        points.all(|(&(window, mean), half)| {
+            let is_inside = (*from..=*to).contains(&window);
+            !is_inside || mean + half >= highest * (1.0 - CLOSE_SHARE)
+        })
+    })
 }
 
 /// The distribution of goodput over the seeds of each variant; with many variants, of the fastest. `None` if all seeds give the
