@@ -1,4 +1,4 @@
-use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario};
+use sweetspot_scenario::{Outcome, Recorder, Sample, Scenario, Transfer};
 use sweetspot_units::Duration;
 use thiserror::Error;
 
@@ -9,6 +9,8 @@ use crate::columns::{Column, Columns};
 #[derive(Debug, Clone)]
 pub struct RunSeries {
     interval: Duration,
+    /// The start of each transfer; zero if it follows another and its start is unknown.
+    starts: Vec<Duration>,
     samples: Vec<Sample>,
 }
 
@@ -38,10 +40,16 @@ impl RunSeries {
             let min = Duration::from_micros(min.as_nanos().div_ceil(1000).max(1));
             return Err(TooManySamples { interval, min });
         }
-        Ok(RunSeries { interval, samples: Vec::new() })
+        let start = |transfer: &Transfer| match transfer.follows {
+            true => Duration::ZERO,
+            false => transfer.start,
+        };
+        let starts = scenario.transfers.iter().map(start).collect();
+        Ok(RunSeries { interval, starts, samples: Vec::new() })
     }
 
-    /// The samples of a run that ended with `outcome`, merged with the events of its controllers.
+    /// The samples of a run that ended with `outcome`, merged with the events of its controllers. A window set before the transfer
+    /// starts takes effect at the start.
     pub fn columns(&self, outcome: &Outcome) -> Columns {
         let mut rows: Vec<SeriesEntry> = Vec::with_capacity(self.samples.len());
         // For each transfer: the time of its last sample, and its bytes at that time.
@@ -52,8 +60,9 @@ impl RunSeries {
             *before = (sample.at_s, sample.acked_bytes);
         }
         for (transfer, finished) in outcome.transfers.iter().enumerate() {
+            let start_s = self.starts.get(transfer).map_or(0.0, |start| start.as_secs_f64());
             rows.extend(finished.events.iter().map(|event| SeriesEntry {
-                at_s: event.at_s,
+                at_s: event.at_s.max(start_s),
                 transfer,
                 event: Some(event.kind.clone()),
                 window_bytes: event.window_bytes,

@@ -70,6 +70,32 @@ fn a_run_is_drawn_over_time_with_the_levels_of_its_path() {
     assert_eq!(sheets[0].tables[0].rows.len(), 1);
 }
 
+/// The transfer starts after 3 of 7 s. The queue has a past, and the window is set at the start.
+#[test]
+fn nothing_of_a_transfer_is_drawn_before_its_start() {
+    let mut scenario = scenario();
+    scenario.transfers[0].start = Duration::from_secs(3);
+    let mut recorder = RunSeries::of(&scenario, Duration::from_millis(100)).unwrap();
+    let outcome = Simulator.run(&scenario, &mut recorder).unwrap();
+    let file = run_file(&outcome, &scenario, Some(&recorder.columns(&outcome))).unwrap();
+    let runs = runs(&file.to_string());
+    let sheets = sheets(&[("run.json".to_owned(), ResultFile::Runs(runs))]);
+    let plot = |label: &str| {
+        sheets[0].plots.iter().find(|plot| plot.y.label.starts_with(label)).unwrap().clone()
+    };
+    for (label, begin) in [("goodput", 3.0), ("advertised window", 3.0), ("bottleneck queue", 0.0)]
+    {
+        let first = plot(label).curves[0].points[0].0;
+        assert!((begin..begin + 0.2).contains(&first), "{label}: {first}");
+    }
+    let window = plot("advertised window");
+    let moments = window.marks.iter().filter(|mark| matches!(mark.place, MarkPosition::Moment(_)));
+    let moments: Vec<_> = moments.map(|mark| (mark.label.as_str(), mark.place)).collect();
+    let [(words, MarkPosition::Moment(at))] = moments.as_slice() else { panic!("{moments:?}") };
+    assert_eq!(*at, 3.0);
+    assert!(words.starts_with("3.000 s: limited "), "{words}");
+}
+
 #[test]
 fn a_series_with_columns_of_unequal_length_is_rejected() {
     let (_, text, _) = finished();

@@ -137,16 +137,36 @@ fn transfers<'a>(recorded: &[Recorded<'a>]) -> Vec<TransferRows<'a>> {
     all
 }
 
-/// One quantity over time, with a curve per transfer.
+/// One quantity of the transfers over time, from their starts. Until then, their windows are empty.
 fn quantity(all: &[TransferRows<'_>], label: &str, of: impl Fn(&SeriesRow) -> Option<f64>) -> Plot {
+    over_time(all, label, |row| row.window_bytes == Some(0.0), of)
+}
+
+/// One quantity over time, with a curve per transfer, from the first sample that is not `before`.
+fn over_time(
+    all: &[TransferRows<'_>],
+    label: &str,
+    before: impl Fn(&SeriesRow) -> bool,
+    of: impl Fn(&SeriesRow) -> Option<f64>,
+) -> Plot {
     let mut plot =
         Plot::new(picture_title(label, " over time"), Axis::new("time, s"), Axis::new(label));
     for (group, (name, rows)) in all.iter().enumerate() {
         let samples = rows.iter().filter(|row| row.event.is_none());
+        let samples = samples.skip_while(|row| before(row));
         let points = samples.filter_map(|row| of(row).map(|value| (row.t_s, value)));
         plot.curve(name.as_str(), Origin::Recorded, group, points.collect());
     }
     plot
+}
+
+/// One quantity of the bottleneck over time, which also exists before a transfer starts.
+fn of_bottleneck(
+    all: &[TransferRows<'_>],
+    label: &str,
+    of: impl Fn(&SeriesRow) -> Option<f64>,
+) -> Plot {
+    over_time(all, label, |_| false, of)
 }
 
 /// Summarises the series: each transfer's mean goodput and median RTT. The time before the first byte does not
@@ -268,7 +288,7 @@ impl OverTime {
                 quantity(all, "congestion window, packets", |row| row.cwnd_packets),
             ],
             rtt: quantity(all, "round-trip time, ms", |row| row.rtt_s.map(|r| r * 1e3)),
-            queue: quantity(all, "bottleneck queue, packets", |row| row.queue_packets),
+            queue: of_bottleneck(all, "bottleneck queue, packets", |row| row.queue_packets),
         }
     }
 
@@ -323,7 +343,7 @@ pub fn series(recorded: &[Recorded<'_>], title: Option<String>) -> Sheet {
     path.iter().for_each(|path| over_time.levels(path));
     let jumps = path.map_or("", |path| over_time.goodput_jumps(&path));
     let OverTime { goodput, window, cwnd: [cwnd, packets], rtt, queue } = over_time;
-    let drops = quantity(all, "dropped so far, packets", |row| row.dropped_packets);
+    let drops = of_bottleneck(all, "dropped so far, packets", |row| row.dropped_packets);
     // A curve at zero would add no information.
     let falls = drops.curves.iter().any(|curve| curve.points.iter().any(|point| point.1 > 0.0));
     let mut plots = vec![goodput, window, rtt, cwnd, packets, queue];
