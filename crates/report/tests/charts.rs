@@ -116,9 +116,9 @@ fn a_truncated_time_series_is_drawn_up_to_its_last_complete_line() {
     let sheets = sheets(&[("one.jsonl".to_owned(), ResultFile::Series(series))]);
     let page = report_page("one", &sheets, &[], "1", Theme::Screen);
     // The mean of 1 and 9 Mbit/s for 0.05 s each; the median of 0.1 and 0.11 s is the larger of the two.
-    let title = "<h1>one.jsonl: mean 5.00 Mbit/s, median RTT 110.0 ms</h1>";
+    let title = "<h1>one.jsonl: mean 5.00\u{a0}Mbit/s, median RTT 110.0\u{a0}ms</h1>";
     assert!(page.contains(title), "{page}");
-    assert!(page.contains("0.070 s: saturated") && page.contains("share of samples"));
+    assert!(page.contains("0.070\u{a0}s: saturated") && page.contains("share of samples"));
     for reference in ["http:", "https:", "src=", "@import", "url("] {
         assert!(!page.contains(reference), "{reference} in the page");
     }

@@ -11,7 +11,7 @@ use maud::{Markup, PreEscaped, html};
 use crate::colour;
 use crate::headline::headline;
 use crate::outcome::{DemoOutcome, VariantOutcome};
-use crate::page::{in_html, whole};
+use crate::page::{command, in_html, whole};
 
 /// The whole HTML page.
 pub fn page(outcome: &DemoOutcome) -> String {
@@ -65,9 +65,9 @@ fn about(outcome: &DemoOutcome) -> Markup {
     html! {
         section #about {
             h2 { "Reproduce" }
-            pre { (outcome.command) }
+            pre { code { (command(&outcome.command)) } }
             dl {
-                dt { "Path" } dd { code { (outcome.path.spec) } }
+                dt { "Path" } dd { code { (command(&outcome.path.spec)) } }
                 dt { "File" } dd { (outcome.file.size) ", " (content) }
                 dt { "Kernel" } dd { (outcome.kernel) }
                 dt { "Machine" } dd { (outcome.machine) }

@@ -1,5 +1,7 @@
 //! A page of pictures and tables: one file, no network, readable on a phone and in dark mode.
 
+mod typography;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sweetspot_diagnose::page::STACKS;
 use sweetspot_experiment::plot::{Plot, Table};
@@ -7,6 +9,7 @@ use sweetspot_experiment::plot::{Plot, Table};
 use crate::chart;
 use crate::svg::{escape, subscripts};
 use crate::theme::Theme;
+use typography::typographic;
 
 /// Colours of a page on a dark screen.
 const DARK: &str = "@media(prefers-color-scheme:dark){:root{--paper:#16171a;--card:#16171a;\
@@ -24,7 +27,7 @@ pub fn document(title: &str, body: &Markup, theme: Theme) -> String {
 
 /// The HTML file of a page with its styles, for these colour schemes.
 pub fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> String {
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -36,8 +39,8 @@ pub fn whole(title: &str, schemes: &str, styles: String, body: &Markup) -> Strin
             }
             body { (body) }
         }
-    }
-    .into_string()
+    };
+    typographic(&page.into_string())
 }
 
 /// Pictures side by side, as many as fit.
@@ -58,11 +61,14 @@ pub fn in_html(text: &str) -> Markup {
     let escaped = escape(text);
     let parts: Vec<String> = escaped.split('`').enumerate().map(outside_code).collect();
     let mut html = parts.join("`");
-    for (mark, element) in [("`", "code"), ("*", "em")] {
+    type Inside = fn(&str) -> String;
+    let marks: [(&str, &str, Inside); 2] =
+        [("`", "code", arguments_of), ("*", "em", str::to_owned)];
+    for (mark, element, inside) in marks {
         let mut marked = String::new();
         for (i, part) in html.split(mark).enumerate() {
             if i % 2 == 1 {
-                marked += &format!("<{element}>{part}</{element}>");
+                marked += &format!("<{element}>{}</{element}>", inside(part));
             } else {
                 marked += part;
             }
@@ -70,6 +76,19 @@ pub fn in_html(text: &str) -> Markup {
         html = marked;
     }
     PreEscaped(html)
+}
+
+/// A command that wraps between its arguments; one that is longer than a line wraps after commas.
+pub fn command(text: &str) -> Markup {
+    PreEscaped(arguments_of(&escape(text)))
+}
+
+fn arguments_of(escaped: &str) -> String {
+    let argument = |word: &str| match word.contains(['-', ',', '/']) {
+        true => format!("<span>{}</span>", word.replace(',', ",<wbr>")),
+        false => word.to_owned(),
+    };
+    escaped.split(' ').map(argument).collect::<Vec<_>>().join(" ")
 }
 
 /// A table. On a phone, a row of many columns, or of columns with sentences, becomes a block, where each cell is beside its
@@ -118,6 +137,13 @@ fn is_words(table: &Table, column: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_wraps_between_its_arguments() {
+        let html = in_html("run `sweep @x --over a=1,2`").into_string();
+        let expected = "run <code>sweep @x <span>--over</span> <span>a=1,<wbr>2</span></code>";
+        assert_eq!(html, expected);
+    }
 
     #[test]
     fn table_sentences_may_wrap_and_numbers_may_not() {
