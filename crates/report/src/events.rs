@@ -12,3 +12,16 @@ pub fn rise_in_words(windows: &[f64], end_s: f64) -> String {
         steps => format!("from {from} to {to} in {steps} steps, until {end_s:.3} s"),
     }
 }
+
+/// The first of the events at one place, a line each, and the number of the others.
+pub fn first_in_words(events: &[impl AsRef<str>]) -> String {
+    /// The largest number of events in the text of one mark.
+    const NAMED: usize = 4;
+    let mut lines: Vec<&str> = events.iter().take(NAMED).map(AsRef::as_ref).collect();
+    let others = match events.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("and {more} more"),
+    };
+    lines.extend(Some(others.as_str()).filter(|words| !words.is_empty()));
+    lines.join("\n")
+}

@@ -327,6 +327,25 @@ fn a_levels_name_hides_no_curve() {
     assert!(x > 182.0, "{x}");
 }
 
+/// Between two samples of a name's place, the curve rises through the name and falls again.
+#[test]
+fn a_levels_name_hides_no_steep_curve() {
+    let mut plot =
+        Plot::new("", Axis::new("x").between(0.0, 100.0), Axis::new("y").between(0.0, 50.0));
+    plot.curve(
+        "peak",
+        Origin::Recorded,
+        0,
+        vec![(5.0, 0.0), (5.1, 40.0), (5.2, 0.0), (100.0, 0.0)],
+    );
+    plot.mark("path full", 6, MarkPosition::Level(20.0));
+    let svg = drawn(&plot);
+    let (before, _) = svg.split_once("\" y=\"133.0\">path full</text>").expect("above the line");
+    let x: f64 = before.rsplit_once("x=\"").unwrap().1.parse().unwrap();
+    // 0 to 100 is drawn from 44 to 344: the peak is at 59.
+    assert!(x > 59.0, "{x}");
+}
+
 /// The curve lies on the level at both ends, and the first level's name takes the left of the gap between.
 #[test]
 fn a_levels_name_avoids_curves_and_other_names() {

@@ -1,13 +1,12 @@
 use std::fmt::Write;
 
 use sweetspot_experiment::plot::{Axis, Curve, Origin, Plot, QuantileBox};
-use sweetspot_units::Significant;
 
 use super::axes::PlotFrame;
 use super::marks;
 use super::tone::{is_own, tone};
 use crate::colour;
-use crate::svg::{escape, number, thin_by};
+use crate::svg::{escape, far_value, number, thin_by};
 
 /// Curves with more points than this get no dots.
 const DOTTED: usize = 40;
@@ -188,7 +187,7 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     let points = || plot.curves.iter().flat_map(|curve| curve.points.iter().copied());
     let right = frame.x.at(frame.x.domain.1) - 4.0;
     let mut write_label = |y: f64, arrow: char, (value, axis): (f64, &Axis)| {
-        let text = format!("{}{}", Significant::<4>(value), axis.unit());
+        let text = far_value(value, axis.unit().trim_start());
         let _ = write!(
             svg,
             r#"<text class="outside" x="{right:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
@@ -196,12 +195,8 @@ fn beyond(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     };
     let highest = points().map(|p| p.1).fold(f64::NEG_INFINITY, f64::max);
     if highest > frame.y.domain.1 {
-        // Below the event ticks.
-        write_label(
-            frame.y.at(frame.y.domain.1) + 11.0 + marks::moments_height(plot),
-            '▲',
-            (highest, &plot.y),
-        );
+        // Beside the name of the axis, where no curve is.
+        write_label(frame.y.at(frame.y.domain.1) - 8.0, '▲', (highest, &plot.y));
     }
     let lowest = points().map(|p| p.1).fold(f64::INFINITY, f64::min);
     if lowest < frame.y.domain.0 {

@@ -6,6 +6,7 @@ use sweetspot_experiment::plot::{Curve, MarkPosition, Plot, PublishedMark};
 use super::axes::{CHAR_WIDTH, PlotFrame};
 use super::tone::{names_own, tone};
 use crate::colour;
+use crate::events::first_in_words;
 use crate::svg::{escape, number, typeset};
 
 /// Draws published numbers, named levels, and the times of events.
@@ -58,7 +59,8 @@ fn name(
         let inside = |y: &f64| (above..above + NAME_HEIGHT).contains(y);
         let across = (0..).map(|n| left + f64::from(n) * STEP).take_while(|x| *x < left + width);
         let curves =
-            across.flat_map(|x| plot.curves.iter().filter_map(move |c| height(c, frame, x)));
+            across.flat_map(|x| plot.curves.iter().filter_map(move |c| extent(c, frame, x)));
+        let touches = |(low, high): &(f64, f64)| *low < above + NAME_HEIGHT && above < *high;
         let crossed = levels.iter().filter(|y| inside(y)).count() as f64 * width / STEP;
         let overlaps = |other: &&(f64, f64, f64)| {
             (other.1 - above).abs() < NAME_HEIGHT
@@ -66,13 +68,14 @@ fn name(
                 && left < other.0 + other.2
         };
         let names = named.iter().filter(overlaps).count() as f64 * width / STEP;
-        curves.filter(inside).count() as f64 + crossed + names
+        curves.filter(touches).count() as f64 + crossed + names
     };
     let (left, right) = (frame.left() + 4.0, frame.right() - 8.0 - width);
     let (above, below) = (line - NAME_HEIGHT, line);
-    // The right corners are reserved for notes on values beyond the frame.
-    let free = |above: f64| above >= top + NAME_HEIGHT && above + 2.0 * NAME_HEIGHT <= bottom;
+    let top = top + moments_height(plot);
     let fits = |above: f64| above >= top && above + NAME_HEIGHT <= bottom;
+    // The lower right corner is reserved for notes on values beyond the frame.
+    let free = |above: f64| fits(above) && fits(above + NAME_HEIGHT);
     let between = (1..PLACES).map(|n| left + (right - left) * f64::from(n) / f64::from(PLACES));
     let places = [left, right].into_iter().chain(between).flat_map(|x| [(x, above), (x, below)]);
     let best = places
@@ -89,6 +92,15 @@ fn name(
     );
 }
 
+/// The highest and lowest point of `curve` from `x` on, over a step, in SVG units. It may rise or fall steeply between two samples.
+fn extent(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<(f64, f64)> {
+    let first = curve.points.partition_point(|point| frame.x.at(point.0) < x);
+    let end = curve.points.partition_point(|point| frame.x.at(point.0) < x + STEP);
+    let ends = [x, x + STEP].into_iter().filter_map(|x| height(curve, frame, x));
+    let within = curve.points[first..end].iter().map(|point| frame.y.clamped(point.1));
+    ends.chain(within).map(|y| (y, y)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
 /// The height of `curve` at `x`, in SVG units.
 fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
     let after = curve.points.partition_point(|point| frame.x.at(point.0) < x);
@@ -99,12 +111,11 @@ fn height(curve: &Curve, frame: &PlotFrame, x: f64) -> Option<f64> {
     Some(low + share * (high - low))
 }
 
-/// Height of an event's tick in SVG units, and the largest number of events in the text of one tick.
+/// Height of an event's tick in SVG units.
 const TICK: f64 = 6.0;
-const NAMED_EVENTS: usize = 4;
 
 /// The height of the rows of ticks for events.
-pub(super) fn moments_height(plot: &Plot) -> f64 {
+fn moments_height(plot: &Plot) -> f64 {
     let of_moment =
         |mark: &PublishedMark| matches!(mark.place, MarkPosition::Moment(_)).then_some(mark.group);
     let rows: BTreeSet<usize> = plot.marks.iter().filter_map(of_moment).collect();
@@ -128,15 +139,11 @@ fn moments(svg: &mut String, plot: &Plot, frame: &PlotFrame) {
     for (row, (group, columns)) in rows.iter().enumerate() {
         let y = top + row as f64 * (TICK + 1.0);
         for (x, labels) in columns {
-            let mut words = labels[..labels.len().min(NAMED_EVENTS)].join("\n");
-            if let more @ 1.. = labels.len().saturating_sub(NAMED_EVENTS) {
-                words += &format!("\nand {more} more");
-            }
             let _ = write!(
                 svg,
                 r#"<path class="moment {}" d="M{x} {y:.1}v{TICK}"><title>{}</title></path>"#,
                 class(*group),
-                escape(&words),
+                escape(&first_in_words(labels)),
             );
         }
     }

@@ -2,7 +2,9 @@ use maud::{Markup, PreEscaped, html};
 use sweetspot_units::Duration;
 
 use super::received::longest;
+use crate::events::first_in_words;
 use crate::outcome::{DemoOutcome, PathFacts, VariantOutcome};
+use crate::series::SeriesEvent;
 use crate::svg::{Band, LineRun, LinearScale, Panel, ReferenceLine, time_axis};
 
 /// Four panels per variant, all with the same scales, so that variants can be compared visually.
@@ -14,7 +16,7 @@ pub fn section(outcome: &DemoOutcome) -> Markup {
             p {
                 "All frames share their scales. The shaded window is the sweet spot, from C T" sub { "m" }
                 " (path full) to C T" sub { "m" } " + B (path and buffer full); dashed lines are what the path can carry, "
-                "the round trip without a queue and the buffer's size. Small triangles mark actions of the controller."
+                "the round trip without a queue and the buffer's size. Small triangles below the window mark actions of the controller."
             }
             div.cards {
                 @for (i, c) in outcome.variants.iter().enumerate() { (card(i, c, &outcome.path, end)) }
@@ -171,13 +173,19 @@ fn queue(f: &mut PanelFrame<'_>) -> String {
     .draw()
 }
 
-/// Marks for the controller's events, along the top of the window's frame.
+/// Marks for the controller's events below the window's frame, where they hide no curve; touching marks are merged.
 fn marks(c: &VariantOutcome, x: &LinearScale) -> Markup {
-    let y = FIRST_TOP + PITCH + 1.0;
+    /// Width of a mark, in SVG units.
+    const MARK: f64 = 7.0;
+    let y = FIRST_TOP + PITCH + FRAME_HEIGHT + 1.0;
+    let column = |event: &SeriesEvent| (x.at(event.t.as_secs_f64()) / MARK).floor();
+    let words = |event: &SeriesEvent| format!("{:.2} s: {}", event.t.as_secs_f64(), event.what);
+    let in_words =
+        |events: &[SeriesEvent]| first_in_words(&events.iter().map(words).collect::<Vec<String>>());
     html! {
-        @for mark in &c.series.events {
-            path.mark d={ "M" (format!("{:.1}", x.at(mark.t.as_secs_f64()) - 3.5)) " " (y) "h7l-3.5 6z" } {
-                title { (format!("{:.2} s: {}", mark.t.as_secs_f64(), mark.what)) }
+        @for events in c.series.events.chunk_by(|a, b| column(a) == column(b)) {
+            path.mark d={ "M" ((column(&events[0]) + 0.5) * MARK) " " (y) "l3.5 6h-7z" } {
+                title { (in_words(events)) }
             }
         }
     }

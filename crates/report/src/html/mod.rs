@@ -76,7 +76,7 @@ fn about(outcome: &DemoOutcome) -> Markup {
             }
             p.note {
                 "Curves are thinned: of all samples in one pixel's width the first, lowest, highest and last "
-                "are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, which shows their size. "
+                "are drawn, so no peak is lost. Values beyond a frame are drawn at its edge, with their size above it. "
                 "Goodput is the mean over the half second before each point. outcome.json has every sample."
             }
         }

@@ -1,5 +1,7 @@
 use std::fmt::Write;
 
+use sweetspot_units::{Significant, grouped};
+
 use super::LinearScale;
 
 /// The time axis below a stack of panels: ticks in seconds, starting at the height `y`.
@@ -23,6 +25,21 @@ pub fn time_axis(x: &LinearScale, y: f64) -> String {
 /// A value without trailing zeros.
 pub fn number(value: f64) -> String {
     rounded(value, 3)
+}
+
+/// A value beyond a frame with its `unit`: short, because only its size matters.
+pub fn far_value(value: f64, unit: &str) -> String {
+    let (value, unit) = match unit {
+        "kB" if value >= 1e6 => (value / 1e6, "GB"),
+        "kB" if value >= 1e3 => (value / 1e3, "MB"),
+        "MB" if value >= 1e3 => (value / 1e3, "GB"),
+        unit => (value, unit),
+    };
+    let number = match value {
+        1e3.. => grouped(value.round() as u64),
+        _ => Significant::<2>(value).to_string(),
+    };
+    format!("{number} {unit}").trim_end().to_owned()
 }
 
 /// The labels of ticks, with as many decimals as needed to distinguish them.
@@ -50,6 +67,15 @@ fn rounded(value: f64, decimals: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_beyond_a_frame_are_short_and_have_a_unit() {
+        assert_eq!(far_value(1798.14, "kB"), "1.8 MB");
+        assert_eq!(far_value(756.74, "kB"), "757 kB");
+        assert_eq!(far_value(615_066.0, "packets"), "615,066 packets");
+        assert_eq!(far_value(-3.21, "ms"), "-3.2 ms");
+        assert_eq!(far_value(1.5, ""), "1.5");
+    }
 
     #[test]
     fn tick_labels_are_short_and_distinct() {

@@ -5,7 +5,7 @@ mod panel;
 mod scale;
 mod thin;
 
-pub use axis::{number, tick_words, time_axis};
+pub use axis::{far_value, number, tick_words, time_axis};
 pub use panel::{Band, LineRun, Panel, ReferenceLine};
 pub use scale::LinearScale;
 pub use thin::thin_by;

@@ -1,11 +1,8 @@
 use std::fmt::Write;
 
-use super::axis::number;
+use super::axis::{far_value, number};
 use super::thin::thin;
 use super::{LinearScale, escape, typeset};
-
-/// Height of a line of small text, in SVG units.
-const LABEL_HEIGHT: f64 = 10.0;
 
 /// A chart of one quantity over time, with a target band and reference lines.
 #[derive(Debug)]
@@ -64,7 +61,6 @@ impl Panel<'_> {
         for run in &self.runs {
             self.line(&mut svg, run);
         }
-        self.outside(&mut svg);
         self.legend(&mut svg);
         svg.push_str("</g>");
         svg
@@ -122,35 +118,20 @@ impl Panel<'_> {
         let _ = write!(svg, r#"<path class="line {}" d="{d}"/>"#, run.class);
     }
 
-    /// Notes how far values extend beyond the frame.
-    fn outside(&self, svg: &mut String) {
+    /// How far values extend beyond the frame: above, and below.
+    fn outside(&self) -> impl Iterator<Item = String> {
         let values = || self.runs.iter().flat_map(|run| &run.points).map(|point| point.1);
         let highest = values().fold(f64::NEG_INFINITY, f64::max);
         let lowest = values().fold(f64::INFINITY, f64::min);
-        let (bottom, top) = self.y.range;
-        let x = self.x.range.1 - 4.0;
-        // Beside the reference lines, not on them.
-        let clear = |y: &f64| {
-            let middle = y - LABEL_HEIGHT / 2.0;
-            self.rules.iter().all(|rule| (self.clamped(rule.at) - middle).abs() >= LABEL_HEIGHT)
-        };
-        let mut write_label = |first: f64, step: f64, arrow: char, value: f64| {
-            let y = (0..3).map(|n| first + f64::from(n) * step).find(clear).unwrap_or(first);
-            let text = number((value * 100.0).round() / 100.0);
-            let _ = write!(
-                svg,
-                r#"<text class="outside" x="{x:.1}" y="{y:.1}" text-anchor="end">{arrow} to {text}</text>"#
-            );
-        };
-        if highest > self.y.domain.1 {
-            write_label(top + 12.0, LABEL_HEIGHT, '▲', highest);
-        }
-        if lowest < self.y.domain.0 {
-            write_label(bottom - 5.0, -LABEL_HEIGHT, '▼', lowest);
-        }
+        let (min, max) = self.y.domain;
+        let unit = self.title.rsplit_once(", ").map_or("", |(_, unit)| unit);
+        let note = move |arrow: char, value| format!("{arrow} to {}", far_value(value, unit));
+        let above = (highest > max).then(|| note('▲', highest));
+        let below = (lowest < min).then(|| note('▼', lowest));
+        above.into_iter().chain(below)
     }
 
-    /// Draws the title, the value at the pointer, and the names of band and reference lines.
+    /// Draws the title, the value at the pointer, how far values extend beyond the frame, and the names of band and reference lines.
     fn legend(&self, svg: &mut String) {
         let (left, right) = self.x.range;
         let y = self.y.range.1 - 6.0;
@@ -159,13 +140,9 @@ impl Panel<'_> {
             r#"<text class="title" x="{left}" y="{y:.1}">{}<tspan class="value"></tspan></text>"#,
             escape(self.title)
         );
-        let labels: Vec<&str> = self
-            .band
-            .iter()
-            .map(|b| b.label)
-            .chain(self.rules.iter().map(|r| r.label))
-            .filter(|label| !label.is_empty())
-            .collect();
+        let names = self.band.iter().map(|b| b.label).chain(self.rules.iter().map(|r| r.label));
+        let names = names.filter(|label| !label.is_empty()).map(str::to_owned);
+        let labels: Vec<String> = self.outside().chain(names).collect();
         if !labels.is_empty() {
             let _ = write!(
                 svg,
