@@ -51,7 +51,7 @@ fn name(c: &VariantOutcome) -> String {
 fn delay(c: &VariantOutcome, base: Duration) -> String {
     c.rtt_median.map_or(String::new(), |rtt| {
         let (rtt, base) = (milliseconds(rtt), milliseconds(base));
-        format!(", at a median RTT of {rtt} ({base} without a queue)")
+        format!(", at a median RTT of {rtt} ms ({base} ms without a queue)")
     })
 }
 
@@ -63,11 +63,18 @@ fn longer(c: &VariantOutcome, hero: &VariantOutcome) -> String {
         percent if percent > 0 => (percent, "longer"),
         percent => (-percent, "shorter"),
     };
-    format!("; its median RTT was {percent} % {how} ({})", milliseconds(rtt))
+    format!("; its median RTT was {percent} % {how} ({} ms)", milliseconds(rtt))
 }
 
-fn milliseconds(rtt: Duration) -> String {
-    format!("{:.1} ms", rtt.as_secs_f64() * 1e3)
+/// An RTT in milliseconds, with the three digits that a histogram with bins of up to 0.8 % resolves.
+pub fn milliseconds(rtt: Duration) -> String {
+    let ms = rtt.as_secs_f64() * 1e3;
+    let decimals = match ms {
+        ..10.0 => 2,
+        ..100.0 => 1,
+        _ => 0,
+    };
+    format!("{ms:.decimals$}")
 }
 
 /// Compares `c`, which took `time`, with the hero and its time.
@@ -92,36 +99,34 @@ fn beside(one: Duration, other: Duration) -> i64 {
     if percent.abs() > 1.0 { percent.round() as i64 } else { 0 }
 }
 
-/// Lists the variants that were better than the hero, in time or median RTT and worse in neither, and those that were equal in
-/// both.
+/// Lists the variants that were better than the hero, in time, median RTT or retransmissions and worse in none, and those that
+/// were equal in all.
 fn conclusion(hero: (&VariantOutcome, Duration), others: &[(&VariantOutcome, Duration)]) -> String {
     let differences = |c: &VariantOutcome, time| {
         let (rtt, of_hero) = c.rtt_median.zip(hero.0.rtt_median)?;
-        Some([beside(time, hero.1), beside(rtt, of_hero)])
+        let (again, by_hero) = c.retransmitted_segments.zip(hero.0.retransmitted_segments)?;
+        Some([beside(time, hero.1).cmp(&0), beside(rtt, of_hero).cmp(&0), again.cmp(&by_hero)])
     };
     let (mut better, mut equal) = (Vec::new(), Vec::new());
     for (c, time) in others {
         match differences(c, *time) {
-            Some([0, 0]) => equal.push(name(c)),
-            Some([time, rtt]) if time <= 0 && rtt <= 0 => better.push(name(c)),
+            Some(all) if all.iter().all(|each| each.is_eq()) => equal.push(name(c)),
+            Some(all) if all.iter().all(|each| each.is_le()) => better.push(name(c)),
             _ => {}
         }
     }
     let of_hero = name(hero.0);
+    let how = "in time, RTT or retransmissions without being worse in another";
     let first = match better.as_slice() {
-        [] => {
-            format!(
-                "No other variant was better than {of_hero} in time or RTT without being worse in the other."
-            )
-        }
-        better => format!(
-            "Better than {of_hero} here, in time or RTT without being worse in the other: {}.",
-            better.join(", ")
-        ),
+        [] => format!("No other variant was better than {of_hero} {how}."),
+        better => format!("Better than {of_hero} here, {how}: {}.", better.join(", ")),
     };
     match equal.as_slice() {
         [] => first,
-        equal => format!("{first} Within 1 % of it in both: {}.", equal.join(", ")),
+        equal => format!(
+            "{first} With as many retransmissions, and within 1 % of it in time and RTT: {}.",
+            equal.join(", ")
+        ),
     }
 }
 

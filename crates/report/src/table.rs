@@ -1,5 +1,4 @@
-use sweetspot_units::Duration;
-
+use crate::headline::milliseconds;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 use crate::wrap::wrapped;
 
@@ -66,10 +65,6 @@ pub fn cells(c: &VariantOutcome) -> [String; 9] {
         show(c.time_to_90_percent, |t| format!("{:.1}", t.as_secs_f64())),
         show(c.certificate.as_ref(), |k| if k.trust { "yes" } else { "NO" }.to_owned()),
     ]
-}
-
-fn milliseconds(t: Duration) -> String {
-    format!("{:.1}", t.as_secs_f64() * 1e3)
 }
 
 /// The value as text, or a dash if it was not measured.

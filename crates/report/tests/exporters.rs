@@ -125,37 +125,52 @@ fn the_headline_states_how_much_less_time_another_run_took() {
 }
 
 /// A difference of 0.9 % counts as equal, 1.6 % as 2 % longer, and so on up to twice the time. A variant is better if it wins in
-/// time or RTT and loses in neither.
+/// time, RTT or retransmissions and loses in none.
 #[test]
 fn the_headline_compares_times_uniformly_and_ends_with_better_variants() {
     let mut outcome = synthetic::outcome();
     let sobas = outcome.variants.iter().position(|c| c.sizing == "sobas").expect("SOBAS");
     let (time, rtt) = (outcome.variants[sobas].duration, outcome.variants[sobas].rtt_median);
     let (time, rtt) = (time.expect("finished"), rtt.expect("measured"));
-    for (ratio, rtt_ratio, words, is_better) in [
-        (1.009, 1.0, "took as long (", false),
-        (1.016, 0.5, "took 2 % longer (", false),
-        (1.5, 1.0, "took 50 % longer (", false),
-        (2.5, 1.0, "took 2.5 times as long (", false),
-        (0.984, 1.0, "took 2 % less time (", true),
-        (0.984, 1.2, "took 2 % less time (", false),
-        (1.0, 0.8, "took as long (", true),
+    outcome.variants[sobas].retransmitted_segments = Some(20);
+    for (ratio, rtt_ratio, retransmitted, words, is_better) in [
+        (1.009, 1.0, 20, "took as long (", false),
+        (1.016, 0.5, 20, "took 2 % longer (", false),
+        (1.5, 1.0, 20, "took 50 % longer (", false),
+        (2.5, 1.0, 20, "took 2.5 times as long (", false),
+        (0.984, 1.0, 20, "took 2 % less time (", true),
+        (0.984, 1.2, 20, "took 2 % less time (", false),
+        (1.0, 0.8, 20, "took as long (", true),
+        (1.0, 1.0, 14, "took as long (", true),
+        (1.0, 0.8, 21, "took as long (", false),
     ] {
         for (place, other) in outcome.variants.iter_mut().enumerate().filter(|(n, _)| *n != sobas) {
             let (ratio, rtt_ratio) = if place == 0 { (ratio, rtt_ratio) } else { (1.5, 1.5) };
             other.duration = Some(time.scaled(ratio));
             other.rtt_median = Some(rtt.scaled(rtt_ratio));
+            other.retransmitted_segments = Some(retransmitted);
         }
         let lines = headline(&outcome);
-        assert!(lines.iter().any(|line| line.contains(words)), "{ratio}: {lines:?}");
-        let named = lines.iter().any(|line| {
-            line.starts_with("Better than sobas+cubic") && line.contains("kernel+cubic")
-        });
-        let is_equal =
-            lines.iter().any(|line| line.ends_with("Within 1 % of it in both: kernel+cubic."));
-        assert_eq!(is_equal, (ratio, rtt_ratio) == (1.009, 1.0), "{ratio} {rtt_ratio}: {lines:?}");
-        assert_eq!(named, is_better, "{ratio} {rtt_ratio}: {lines:?}");
+        let case = (ratio, rtt_ratio, retransmitted);
+        assert!(lines.iter().any(|line| line.contains(words)), "{case:?}: {lines:?}");
+        let conclusion = lines.iter().find(|line| line.contains("etter than sobas+cubic"));
+        let conclusion = conclusion.expect("a conclusion");
+        let is_named = conclusion.starts_with("Better than sobas+cubic here, in time, RTT or ")
+            && conclusion.ends_with(": kernel+cubic.");
+        assert_eq!(is_named, is_better, "{case:?}: {lines:?}");
+        let is_equal = conclusion.ends_with(" within 1 % of it in time and RTT: kernel+cubic.");
+        assert_eq!(is_equal, case == (1.009, 1.0, 20), "{case:?}: {lines:?}");
     }
+}
+
+/// Both runs of SOBAS have an event after 0.31 s, and two after 1.62 s. The kernel's window grows to 6.3 MB.
+#[test]
+fn events_at_one_place_share_a_mark_and_far_values_have_a_unit() {
+    let page = page(&synthetic::outcome());
+    assert_eq!(page.matches("class=\"mark\"").count(), 4);
+    let both = "1.62\u{a0}s: saturated: 95.1\u{a0}Mbit/s, 101\u{a0}ms\n1.62\u{a0}s: limited";
+    assert_eq!(page.matches(both).count(), 2);
+    assert!(page.contains("▲ to 6.3\u{a0}MB"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use maud::{Markup, html};
-use sweetspot_units::{Duration, grouped};
+use sweetspot_units::grouped;
 
+use crate::headline::milliseconds;
 use crate::outcome::{DemoOutcome, VariantOutcome};
 
 const HEADINGS: [&str; 8] = [
@@ -44,7 +45,6 @@ fn row(index: usize, c: &VariantOutcome) -> Markup {
 }
 
 fn cells(c: &VariantOutcome) -> [String; 8] {
-    let milliseconds = |t: Duration| format!("{:.1}", t.as_secs_f64() * 1e3);
     [
         show(c.goodput, |rate| format!("{:.1}", rate.as_f64() / 1e6)),
         show(c.share_of_capacity, |share| format!("{:.1} %", share * 100.0)),

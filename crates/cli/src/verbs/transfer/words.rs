@@ -118,12 +118,17 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     // The receiving kernel measures RTTs in whole ticks: on a short path, only the minimum is close to the true RTT.
     let (kind, rtt) = match outcome.rtt_source {
         RttSource::Kernel => ("minimum", outcome.rtt_min_s),
-        _ => ("median", outcome.rtt_median_s),
+        _ => ("median", outcome.rtt_median_s.map(three_digits)),
     };
     if let Some(rtt) = rtt {
         line += &format!(", {kind} RTT {}", Duration::from_micros((rtt * 1e6) as u64));
     }
     line
+}
+
+/// `value` with the three digits that a histogram with bins of up to 0.8 % resolves.
+fn three_digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 /// A line about the pipes, sockets and devices that were not copied; `None` if there are none.
@@ -247,6 +252,10 @@ pub(super) mod tests {
         assert!(by_kernel.ends_with(", minimum RTT 300 us"), "{by_kernel}");
         let by_probes = in_words(&measured(RttSource::Probes), false, None);
         assert!(by_probes.ends_with(", median RTT 4 ms"), "{by_probes}");
+        let rtt_median_s = Some(0.062_521_344);
+        let median = TransferSummary { rtt_median_s, ..measured(RttSource::Probes) };
+        let median = in_words(&median, false, None);
+        assert!(median.ends_with(", median RTT 62.5 ms"), "{median}");
     }
 
     #[test]
