@@ -2,7 +2,8 @@
 
 use sweetspot_experiment::plot::MarkPosition;
 use sweetspot_report::{
-    ResultFile, RunFile, RunSeries, SeriesRow, Sheet, read, read_columns, run_file, sheets,
+    ResultFile, RunFile, RunSeries, SeriesRow, Sheet, Theme, read, read_columns, report_page,
+    run_file, sheets,
 };
 use sweetspot_scenario::{Engine, Outcome, Scenario};
 use sweetspot_sim::Simulator;
@@ -257,4 +258,25 @@ fn a_case_in_only_one_file_has_no_difference() {
         "{}",
         sheet.title
     );
+}
+
+#[test]
+fn a_search_shows_its_caution_and_the_limit_with_each_window() {
+    let trial = |window: u64, is_filled: &str| {
+        format!(
+            "{{\"window_packets\": {window}, \"goodput_bps\": 9e6, \"rtt_mean_s\": 0.04, \"lossless\": true{is_filled}}}"
+        )
+    };
+    let filled = |is_filled: bool| format!(", \"window_filled\": {is_filled}");
+    let trials = [trial(50, &filled(true)), trial(51, &filled(false)), trial(52, "")].join(", ");
+    let text = format!(
+        "{{\"scenario\": \"ten\", \"mft_bps\": 9e6, \"window_packets\": 50, \"seeds\": 1, \
+         \"caution\": \"Caution: 1 packet above\", \"trials\": [{trials}]}}"
+    );
+    let sheets = sheets(&[("best.json".to_owned(), read(&text, "0").unwrap())]);
+    let limits: Vec<&str> = sheets[0].tables[0].rows.iter().map(|row| row[3].as_str()).collect();
+    assert_eq!(limits, ["window", "cwnd", "–"]);
+    assert!(sheets[0].about.contains(" cwnd limited the flow"), "{}", sheets[0].about);
+    let page = report_page("best.json", &sheets, &[], "0", Theme::Screen);
+    assert!(page.contains("<p><em>Caution: 1\u{a0}packet above</em></p>"), "{page}");
 }

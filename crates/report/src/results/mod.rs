@@ -47,7 +47,7 @@ pub fn report_page(
                 article id=(sheet.name) {
                     // The page's heading already shows the first sheet's title.
                     @if index > 0 { h2 { (sheet.title) } }
-                    p { (in_html(&sheet.about)) }
+                    @for paragraph in sheet.about.lines() { p { (in_html(paragraph)) } }
                     (cards(&sheet.plots))
                     @for table in &sheet.tables { (table_element(table)) }
                 }

@@ -18,6 +18,9 @@ pub struct SearchFile {
     pub smallest_window_packets: Option<u64>,
     /// The number of seeds per trial.
     pub seeds: u64,
+    /// The warning that a slightly larger window is much slower.
+    #[serde(default)]
+    pub caution: Option<String>,
     /// All windows tried, the smallest first.
     pub trials: Vec<SearchTrial>,
 }
@@ -33,6 +36,9 @@ pub struct SearchTrial {
     pub rtt_mean_s: f64,
     /// Whether the bottleneck dropped nothing during the measured time.
     pub lossless: bool,
+    /// Whether the flow filled the window; if not, cwnd limited it. `None` if unknown.
+    #[serde(default)]
+    pub window_filled: Option<bool>,
 }
 
 /// Pictures of the search, and a table with a row per window.
@@ -55,25 +61,52 @@ pub fn sheet(index: usize, file: &str, search: &SearchFile) -> Sheet {
     };
     let mut table = Table::new(
         "Every window tried",
-        &["window, packets", "goodput, Mbit/s", "mean RTT, ms", "dropped packets"],
+        &[
+            "window, packets",
+            "goodput, Mbit/s",
+            "mean RTT, ms",
+            "limited by",
+            "dropped in the measured time",
+        ],
     );
     table.rows.extend(search.trials.iter().map(|trial| {
         vec![
             trial.window_packets.to_string(),
             format!("{:.2}", trial.goodput_bps / 1e6),
             format!("{:.2}", trial.rtt_mean_s * 1e3),
+            limit(trial).to_owned(),
             if trial.lossless { "no" } else { "yes" }.to_owned(),
         ]
     }));
     let seeds = if search.seeds == 1 { "one seed" } else { "the mean over seeds" };
+    let caution = search.caution.iter().map(|words| format!("*{words}*\n"));
+    let by_cwnd = match search.trials.iter().any(|trial| trial.window_filled == Some(false)) {
+        true => {
+            " Where cwnd limited the flow, the window was not full; if losses before the measured time lowered \
+             cwnd, a longer warm-up shows the effect of the window."
+        }
+        false => "",
+    };
+    let caution: String = caution.collect();
     Sheet {
         name: format!("search-{index}"),
         title: format!("{}: best window {best} packets{found}", titled(&search.scenario)),
-        about: format!("Search for the best window: `{file}`; each rate is of {seeds}."),
+        about: format!(
+            "{caution}Search for the best window: `{file}`; each rate is of {seeds}.{by_cwnd}"
+        ),
         plots: vec![
             draw("goodput, Mbit/s", |trial| trial.goodput_bps / 1e6),
             draw("mean RTT, ms", |trial| trial.rtt_mean_s * 1e3),
         ],
         tables: vec![table],
+    }
+}
+
+/// The limit of the flow with a window.
+fn limit(trial: &SearchTrial) -> &'static str {
+    match trial.window_filled {
+        Some(true) => "window",
+        Some(false) => "cwnd",
+        None => "–",
     }
 }

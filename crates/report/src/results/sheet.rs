@@ -9,7 +9,7 @@ pub struct Sheet {
     pub name: String,
     /// Its heading.
     pub title: String,
-    /// The sheet's subject.
+    /// The sheet's subject, a line per paragraph.
     pub about: String,
     /// The pictures.
     pub plots: Vec<Plot>,
