@@ -50,7 +50,7 @@ impl Ticker {
 }
 
 /// The message gets the columns that the other parts leave. A line that is one column too wide would wrap.
-const LINE: &str = "{prefix:21!} {percent:>3} % {elapsed:>3} {wide_msg}";
+const LINE: &str = "{prefix:21!} {percent:>3} % in {elapsed}, {wide_msg}";
 
 fn style(bar: &ProgressBar, name: &str) {
     // The template is a valid constant; if it failed, the bar would only look plainer.
@@ -93,7 +93,7 @@ mod tests {
             bar.force_draw();
             let line = terminal.line();
             assert!(terminal.columns() <= usize::from(width), "{width}: {line}");
-            assert!(line.starts_with("5/5 sobas:paper+cubic  50 % "), "{width}: {line}");
+            assert!(line.starts_with("5/5 sobas:paper+cubic  50 % in 0s, "), "{width}: {line}");
             let has_facts = line.contains("100 Mbit/s, queue 125 kB");
             assert!(has_facts || width < 60, "{width}: {line}");
         }

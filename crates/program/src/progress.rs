@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
 use indicatif::{ProgressBar, ProgressStyle};
-use sweetspot_scenario::{Engine, EngineResult, Recorder, Scenario};
+use sweetspot_scenario::{Engine, EngineResult, FinishedFlow, Recorder, Sample, Scenario};
 use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
 
@@ -82,16 +82,7 @@ pub fn run_with_progress<T: Send>(
     total: usize,
     interrupted: impl FnOnce(),
 ) -> T {
-    with_display(ProgressDisplay::new(Some(total), "runs"), work, done, interrupted)
-}
-
-/// Runs `work` of unknown length and shows how many runs are `done`; otherwise as [`run_with_progress`].
-pub fn run_with_count<T: Send>(
-    work: impl FnOnce() -> T + Send,
-    done: impl Fn() -> usize,
-    interrupted: impl FnOnce(),
-) -> T {
-    with_display(ProgressDisplay::new(None, "runs"), work, done, interrupted)
+    with_display(ProgressDisplay::new(total, "runs"), work, done, interrupted)
 }
 
 fn with_display<T: Send>(
@@ -126,34 +117,92 @@ pub fn run_with_status_lines<T: Send>(
     supervise(work, watch, interrupted)
 }
 
-/// Runs one long piece of `work` and shows for how long it has been `doing` that: continuously on a terminal after the first
-/// second, otherwise in a line from time to time. Signals are handled as in [`run_with_progress`].
+/// Runs `work` of unknown length and shows what it is `doing` and for how long: continuously on a terminal after the first second,
+/// otherwise in a line from time to time. Signals are handled as in [`run_with_progress`].
 pub fn run_with_timer<T: Send>(
     work: impl FnOnce() -> T + Send,
-    doing: &str,
+    doing: impl Fn() -> String,
     interrupted: impl FnOnce(),
 ) -> T {
     let began = clock::now();
     let spinner = match io::stderr().is_terminal() && !is_quiet() {
-        true => ProgressBar::new_spinner().with_message(doing.to_owned()),
+        true => ProgressBar::new_spinner(),
         false => ProgressBar::hidden(),
     };
-    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed} so far");
-    spinner.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     let mut next = began + LINE_INTERVAL;
     let watch = |step| {
         let now = clock::now();
+        let words = || format!("{}, {:.0} s elapsed", doing(), now.since(began).as_secs_f64());
         match step {
             Message::End => spinner.finish_and_clear(),
             Message::Poll if spinner.is_hidden() && now >= next => {
                 next = now + LINE_INTERVAL;
-                note!("{doing}, {:.0} s so far", now.since(began).as_secs_f64());
+                note!("{}", words());
             }
-            Message::Poll if now.since(began) >= SHORT => spinner.tick(),
+            Message::Poll if now.since(began) >= SHORT => {
+                spinner.set_message(words());
+                spinner.tick();
+            }
             Message::Poll => {}
         }
     };
     supervise(work, watch, interrupted)
+}
+
+/// The share of a run that is simulated, in whole per cent.
+#[derive(Debug, Default)]
+pub struct SimulatedShare(AtomicUsize);
+
+impl SimulatedShare {
+    /// The share in words, after the name of the work; empty until it is known.
+    pub fn in_words(&self) -> String {
+        match self.0.load(Ordering::Relaxed) {
+            0 => String::new(),
+            percent => format!(": {percent} %"),
+        }
+    }
+}
+
+/// A recorder that notes how much of a run of `total` is simulated, and passes the samples that `inner` wants on to it. Sampling
+/// changes no result.
+pub struct ProgressRecorder<'a> {
+    inner: &'a mut dyn Recorder,
+    total: Duration,
+    share: &'a SimulatedShare,
+}
+
+impl<'a> ProgressRecorder<'a> {
+    /// Notes the share of `total` in `share`.
+    pub fn new(
+        inner: &'a mut dyn Recorder,
+        total: Duration,
+        share: &'a SimulatedShare,
+    ) -> ProgressRecorder<'a> {
+        ProgressRecorder { inner, total, share }
+    }
+}
+
+impl Recorder for ProgressRecorder<'_> {
+    fn interval(&self) -> Option<Duration> {
+        let percent = self.total / 100;
+        self.inner.interval().or_else(|| (percent > Duration::ZERO).then_some(percent))
+    }
+
+    fn record(&mut self, sample: &Sample) {
+        let percent = sample.at_s / self.total.as_secs_f64() * 100.0;
+        self.share.0.store(percent as usize, Ordering::Relaxed);
+        if self.inner.interval().is_some() {
+            self.inner.record(sample);
+        }
+    }
+
+    fn wants_flows(&self) -> bool {
+        self.inner.wants_flows()
+    }
+
+    fn record_flow(&mut self, flow: &FinishedFlow) {
+        self.inner.record_flow(flow);
+    }
 }
 
 /// Runs `work` that shows its own progress; signals are handled as in [`run_with_progress`].
@@ -246,13 +295,7 @@ fn time_left(passed: Duration, done: usize, total: usize) -> Option<f64> {
 /// A bar on a terminal, otherwise a plain line every few seconds.
 enum ProgressDisplay {
     Bar(ProgressBar),
-    /// `total` is `None` for work of unknown length.
-    Lines {
-        total: Option<usize>,
-        unit: &'static str,
-        began: Time,
-        next: Time,
-    },
+    Lines { total: usize, unit: &'static str, began: Time, next: Time },
 }
 
 /// The progress of work with a known duration.
@@ -265,7 +308,7 @@ impl RealTimeProgress {
     /// Progress of work that takes `total`.
     pub fn new(total: Duration) -> RealTimeProgress {
         let seconds = total.as_secs_f64().ceil() as usize;
-        RealTimeProgress { display: ProgressDisplay::new(Some(seconds), "s"), total }
+        RealTimeProgress { display: ProgressDisplay::new(seconds, "s"), total }
     }
 
     /// Shows that the work has run for `passed`, and removes the display at its end.
@@ -279,7 +322,7 @@ impl RealTimeProgress {
 }
 
 impl ProgressDisplay {
-    fn new(total: Option<usize>, unit: &'static str) -> ProgressDisplay {
+    fn new(total: usize, unit: &'static str) -> ProgressDisplay {
         if is_quiet() {
             return ProgressDisplay::Bar(ProgressBar::hidden());
         }
@@ -287,13 +330,6 @@ impl ProgressDisplay {
             let now = clock::now();
             return ProgressDisplay::Lines { total, unit, began: now, next: now + LINE_INTERVAL };
         }
-        let Some(total) = total else {
-            let bar = ProgressBar::new_spinner();
-            let style =
-                ProgressStyle::with_template(&format!("{{spinner}} {{pos}} {unit} in {{elapsed}}"));
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-            return ProgressDisplay::Bar(bar);
-        };
         let bar = ProgressBar::new(total as u64);
         // The message shows the remaining time, once a run is done.
         let style =
@@ -306,7 +342,7 @@ impl ProgressDisplay {
         let left = match self {
             ProgressDisplay::Bar(bar) => (done > 0).then(|| bar.eta().as_secs_f64()),
             ProgressDisplay::Lines { total, began, .. } => {
-                total.and_then(|total| time_left(clock::now().since(*began), done, total))
+                time_left(clock::now().since(*began), done, *total)
             }
         };
         self.show_with(done, left);
@@ -324,7 +360,6 @@ impl ProgressDisplay {
                 let now = clock::now();
                 if now >= *next {
                     *next = now + LINE_INTERVAL;
-                    let Some(total) = total else { return note!("{done} {unit} so far") };
                     note!("{done}/{total} {unit}{left}");
                 }
             }
@@ -340,7 +375,49 @@ impl ProgressDisplay {
 
 #[cfg(test)]
 mod tests {
+    use sweetspot_scenario::NoRecorder;
+
     use super::*;
+
+    struct EveryFifth(Vec<f64>);
+
+    impl Recorder for EveryFifth {
+        fn interval(&self) -> Option<Duration> {
+            Some(Duration::from_millis(400))
+        }
+
+        fn record(&mut self, sample: &Sample) {
+            self.0.push(sample.at_s);
+        }
+    }
+
+    /// A run of 2 s: a sample for each per cent, and a fifth of it after 400 ms.
+    #[test]
+    fn a_recorder_notes_the_simulated_share_and_passes_samples_on() {
+        let sample = Sample {
+            at_s: 0.4,
+            transfer: 0,
+            cwnd_packets: 2.0,
+            ssthresh_packets: 64.0,
+            window_bytes: 9000,
+            acked_bytes: 3000,
+            rtt_s: None,
+            queue_packets: 1,
+            dropped_packets: 0,
+            utilisation: None,
+        };
+        let (share, total) = (SimulatedShare::default(), Duration::from_secs(2));
+        let mut none = NoRecorder;
+        let recorder = ProgressRecorder::new(&mut none, total, &share);
+        assert_eq!(recorder.interval(), Some(Duration::from_millis(20)));
+        assert_eq!(share.in_words(), "");
+        let mut inner = EveryFifth(Vec::new());
+        let mut recorder = ProgressRecorder::new(&mut inner, total, &share);
+        assert_eq!(recorder.interval(), Some(Duration::from_millis(400)));
+        recorder.record(&sample);
+        assert_eq!(share.in_words(), ": 20 %");
+        assert_eq!(inner.0, [0.4]);
+    }
 
     #[test]
     fn the_remaining_time_is_unknown_until_a_run_completes() {

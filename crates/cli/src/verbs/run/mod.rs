@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sweetspot_report::{RunSeries, TableFormat, run_file};
-use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Scenario};
+use sweetspot_scenario::{EngineError, NoRecorder, Outcome, Recorder, Scenario};
 use sweetspot_units::Duration;
 
 use super::Ending;
 use sweetspot_program::bundled;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::{self, Shown, out_unfolded};
-use sweetspot_program::progress;
+use sweetspot_program::progress::{self, ProgressRecorder, SimulatedShare};
 use sweetspot_program::scenario_file::{read, seed};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -128,7 +128,8 @@ fn run_interruptibly(
     scenario: &Scenario,
     series: Option<&mut RunSeries>,
 ) -> Result<EngineAnswer, EngineError> {
-    let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
+    let total = scenario.warmup + scenario.duration;
+    let seconds = total.as_secs_f64();
     let interrupted = {
         let files = [&arguments.out, &arguments.series].into_iter().flatten();
         let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
@@ -139,20 +140,26 @@ fn run_interruptibly(
         };
         format!("sweetspot: interrupted before the run of {seconds} s was complete; {kept}")
     };
-    let run = |series: Option<&mut RunSeries>| match series {
-        Some(series) => arguments.engine.run(scenario, series),
-        None => arguments.engine.run(scenario, &mut NoRecorder),
+    let mut none = NoRecorder;
+    let recorder: &mut (dyn Recorder + Send) = match series {
+        Some(series) => series,
+        None => &mut none,
     };
     match arguments.engine {
         // The lab may have only one thread, and handles signals itself.
         EngineName::Lab => {
             #[cfg(target_os = "linux")]
             sweetspot_linux::signals::print_when_interrupted(interrupted + "\n");
-            run(series)
+            arguments.engine.run(scenario, recorder)
         }
         EngineName::Theory | EngineName::Sim => {
-            let doing = format!("simulating {seconds} s");
-            progress::run_with_timer(|| run(series), &doing, || err!("{interrupted}"))
+            let share = SimulatedShare::default();
+            let work = || {
+                let mut recorder = ProgressRecorder::new(recorder, total, &share);
+                arguments.engine.run(scenario, &mut recorder)
+            };
+            let doing = || format!("simulating {seconds} s{}", share.in_words());
+            progress::run_with_timer(work, doing, || err!("{interrupted}"))
         }
     }
 }

@@ -8,7 +8,7 @@ use sweetspot_experiment::{
 };
 use sweetspot_program::engine::EngineName;
 use sweetspot_program::print::{self, Shown};
-use sweetspot_program::progress::{self, CountingEngine};
+use sweetspot_program::progress;
 use sweetspot_program::usage_error::UsageError;
 use sweetspot_program::whole_file;
 use sweetspot_report::titled;
@@ -18,6 +18,7 @@ use sweetspot_statistics::mean_interval;
 use sweetspot_units::{Bytes, Duration, Probability, Volume};
 
 use super::SweepArguments;
+use super::search_progress::SearchEngine;
 use crate::verbs::Ending;
 
 /// Parses the relative distance from the best window at which the search ends.
@@ -35,7 +36,7 @@ pub fn run(arguments: &SweepArguments) -> Ending {
     let tolerance = arguments.tolerance.unwrap_or(TOLERANCE);
     let bounds = SearchBounds { tolerance, ..SearchBounds::around(&scenario) };
     let workers = arguments.parallel.workers();
-    let engine = CountingEngine::new(&Simulator);
+    let engine = SearchEngine::new(&Simulator, bounds);
     let interrupted =
         || err!("sweetspot: interrupted after {} runs; there is no result", engine.done());
     let work = || {
@@ -46,7 +47,7 @@ pub fn run(arguments: &SweepArguments) -> Ending {
         }
         Ok::<Mft, StudyError>(found)
     };
-    let found = progress::run_with_count(work, || engine.done(), interrupted)
+    let found = progress::run_with_timer(work, || engine.in_words(), interrupted)
         .map_err(|error| arguments.file.blame(&error))?;
     if found.rate_bps == 0.0 {
         return Err("no window moved data: do the runs end before the transfer begins? \

@@ -1,4 +1,5 @@
 mod best;
+mod search_progress;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
