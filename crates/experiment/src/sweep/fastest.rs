@@ -133,8 +133,9 @@ impl Fastest {
 
     /// Up to two clauses that name the other points that may be as fast; `name` returns a point's name.
     pub fn others_in_words(&self, name: impl Fn(usize) -> String) -> Vec<String> {
-        /// Maximum number of names in a sentence.
+        /// Maximum number of names in a sentence, without and with a rate after each.
         const MAX_NAMES: usize = 5;
+        const MAX_RATES: usize = 2;
         let mut clauses = match self.alike.len() {
             0 => Vec::new(),
             n if n > MAX_NAMES => vec![format!("{n} others are as fast")],
@@ -145,7 +146,7 @@ impl Fastest {
         };
         let others = match self.unsure.as_slice() {
             [] => return clauses,
-            few if few.len() <= MAX_NAMES => {
+            few if few.len() <= MAX_RATES => {
                 let rate = |bps| Rate::from_f64(bps);
                 let named = few.iter().map(|(at, bps)| format!("{} ({})", name(*at), rate(*bps)));
                 named.collect::<Vec<_>>().join(", ")
@@ -159,7 +160,7 @@ impl Fastest {
                 format!("{} others ({low} to {high})", many.len())
             }
         };
-        clauses.push(format!("{} seeds cannot tell it from {others}", self.seeds));
+        clauses.push(format!("{} seeds are too few to tell it from {others}", self.seeds));
         clauses
     }
 }
@@ -220,11 +221,15 @@ mod tests {
         let unsure = [(1, 8e6), (2, 7.5e6), (3, 8.25e6), (4, 8e6), (5, 8e6), (6, 8e6)];
         assert_eq!(
             words(&[], &unsure[..2]),
-            "2 seeds cannot tell it from 1pkt (8 Mbit/s), 2pkt (7.5 Mbit/s)"
+            "2 seeds are too few to tell it from 1pkt (8 Mbit/s), 2pkt (7.5 Mbit/s)"
+        );
+        assert_eq!(
+            words(&[], &unsure[..3]),
+            "2 seeds are too few to tell it from 3 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
         assert_eq!(
             words(&[], &unsure),
-            "2 seeds cannot tell it from 6 others (7.5 Mbit/s to 8.25 Mbit/s)"
+            "2 seeds are too few to tell it from 6 others (7.5 Mbit/s to 8.25 Mbit/s)"
         );
     }
 

@@ -370,7 +370,8 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         true => "\nOne seed: --seeds 8 separates differences from chance.",
         false => "",
     };
-    let more = if fastest.unsure.is_empty() { "" } else { " More --seeds may separate them." };
+    let (seeds, is_unsure) = (fastest.seeds, !fastest.unsure.is_empty());
+    let more = format!("use --seeds {}.", (2 * seeds).max(8));
     let show = |place: usize, goodput_bps: f64| {
         let rtt = points[place].rtt().map_or(String::new(), |rtt| format!(", RTT {rtt}"));
         format!("{}, {}{rtt}", name(place), Rate::from_f64(goodput_bps))
@@ -388,15 +389,19 @@ fn verdict(keys: &[String], points: &[SweepPoint], engine: EngineName) -> Option
         Advantage::SmallestWindow => "the smallest window that is as fast as the fastest",
         Advantage::ShortestRtt => "the shortest RTT of those that are as fast as the fastest",
         Advantage::Rate => {
-            let clauses = [vec![first], fastest.others_in_words(name)].concat().join("; ");
-            let title = match fastest.unsure.as_slice() {
-                [] => "Fastest",
-                _ => "No clear winner; highest mean",
-            };
-            return Some(format!("{title}{of_first}: {clauses}.{more}{chance}"));
+            let mut clauses = [vec![first], fastest.others_in_words(name)].concat();
+            let unsure = if is_unsure { clauses.pop() } else { None };
+            let title = if is_unsure { "No clear winner; highest mean" } else { "Fastest" };
+            let unsure = unsure.map_or(String::new(), |words| format!("\n{words}: {more}"));
+            return Some(format!("{title}{of_first}: {}.{unsure}{chance}", clauses.join("; ")));
         }
     };
-    Some(format!("Best{of_first}: {}: {because}, {first}.{more}{chance}", show(place, goodput_bps)))
+    let unsure = match is_unsure {
+        true => format!("\n{seeds} seeds are too few to be sure: {more}"),
+        false => String::new(),
+    };
+    let best = show(place, goodput_bps);
+    Some(format!("Best{of_first}: {best}: {because}, {first}.{unsure}{chance}"))
 }
 
 fn keys(sweep: &Sweep) -> Vec<String> {
