@@ -109,7 +109,13 @@ fn shape(text: &str) -> String {
 }
 
 /// Progress lines without a terminal, which only a slow machine prints.
-const PROGRESS: [&str; 3] = ["0 runs so far", "0/0 runs, 0 s to go", "simulating 0 s, 0 s so far"];
+const PROGRESS: [&str; 5] = [
+    "0/0 runs, 0 s to go",
+    "0 runs, 0 s elapsed",
+    "0 runs, best window so far 0 packets, between 0 and 0 0 s elapsed",
+    "simulating 0 s, 0 s elapsed",
+    "simulating 0 s: 0 %, 0 s elapsed",
+];
 
 fn pattern(shown: &str) -> String {
     let lines = shape(shown);
@@ -142,7 +148,11 @@ fn output_may_differ_in_numbers_but_not_in_words() {
     let shown = command("window   1.312 MB, 5 ms\n...\nlast\n");
     assert!(shown.compare("window  27 MB, 11.5 ms\nmore\nand more\nlast\n").is_ok());
     assert!(shown.compare("window  27 MB, 11.5 us\nlast\n").is_ok());
-    for progress in ["27/120 runs, 31 s to go", "simulating 230 s, 10 s so far"] {
+    for progress in [
+        "27/120 runs, 31 s to go",
+        "12 runs, best window so far 492 packets, between 355 and 680, 10 s elapsed",
+        "simulating 230 s: 62 %, 10 s elapsed",
+    ] {
         let actual = format!("{progress}\nwindow  27 MB, 11.5 ms\nlast\n");
         assert!(shown.compare(&actual).is_ok(), "{actual}");
     }
