@@ -107,6 +107,8 @@ fn the_error_for_an_invalid_recording_says_what_is_missing() {
     for (text, word) in [
         ("", "empty"),
         ("{}", "TCPInfo"),
+        (r#"{"engine":"sim","mft_bps":1.0}"#, "sweetspot best; open it with sweetspot report"),
+        (r#"{"sweetspot_sweep":1}"#, "sweetspot sweep; open it with sweetspot report"),
         ("{", "JSON"),
         ("hello", "ss -ti"),
         ("ESTAB 0 0 192.0.2.1:1 192.0.2.2:2\n\t cubic rtt:1/1\n", "two readings"),

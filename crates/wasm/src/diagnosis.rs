@@ -225,3 +225,18 @@ impl Diagnosis {
         DiagnosisPage { parts: Parts::new(&self.name, &flows), remarks }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_of_a_run_is_recognised_as_such() {
+        let scenario = "duration = \"1s\"\n[path]\nrate = \"1Mbit/s\"\nrtt = \"10ms\"\nbuffer = \"9pkt\"\n[[transfer]]";
+        let question = serde_json::json!({ "ask": "run", "scenario": scenario });
+        let mut diagnosis = Diagnosis::new("run.json");
+        diagnosis.take(crate::answer(&question.to_string()).as_bytes());
+        let error = diagnosis.end().map(|_| ()).unwrap_err().to_string();
+        assert_eq!(error, "it is a result of sweetspot run; open it with sweetspot report");
+    }
+}

@@ -19,8 +19,13 @@ pub enum RecordingError {
     #[error("it is not JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The JSON does not have the kernel's statistics.
-    #[error("it has no TCPInfo; NDT7's results and M-Lab's archives have it")]
+    #[error(
+        "this JSON has no TCPInfo; expected results of NDT7 or of iperf3 --json, or an archive of tcp-info"
+    )]
     NoTcpInfo,
+    /// A result of this program, written by this verb.
+    #[error("it is a result of sweetspot {0}; open it with sweetspot report")]
+    OwnResult(&'static str),
     /// The table that iperf3 prints without --json.
     #[error("it is the text output of iperf3; run iperf3 --json at the sender")]
     Iperf3Text,

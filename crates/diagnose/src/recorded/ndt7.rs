@@ -21,6 +21,9 @@ pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
     let mut index = HashMap::new();
     for document in Deserializer::from_str(text).into_iter::<Value>() {
         let document = measured(document?);
+        if let Some(verb) = own_verb(&document) {
+            return Err(RecordingError::OwnResult(verb));
+        }
         if document.get("TCPInfo").is_none() {
             collect(&document, UNKNOWN, 0, &mut recordings);
             continue;
@@ -38,6 +41,17 @@ pub fn read(text: &str) -> Result<Vec<Recording>, RecordingError> {
         return Err(RecordingError::NoTcpInfo);
     }
     Ok(recordings)
+}
+
+/// The verb of this program that wrote `document`, if one did.
+fn own_verb(document: &Value) -> Option<&'static str> {
+    let has = |keys: &[&str]| keys.iter().all(|key| document.get(key).is_some());
+    let verbs: [(_, &[_]); 3] = [
+        ("run", &["engine", "transfers", "bottleneck"]),
+        ("best", &["engine", "mft_bps"]),
+        ("sweep", &["sweetspot_sweep"]),
+    ];
+    verbs.iter().find(|(_, keys)| has(keys)).map(|(verb, _)| *verb)
 }
 
 /// The measurement in a line from a client (ndt7-client-go writes it as `Value`, ndt7-js as `Data`) or from an archive.
