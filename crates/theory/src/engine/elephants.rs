@@ -24,10 +24,9 @@ pub(super) fn steady(terms: &Terms<'_>) -> Result<Steady, EngineError> {
     let (link, buffer) = link(terms, *cross_rtt, *acks)?;
     let Some(queue) = link.backlog_of_window(window.wire) else {
         return Err(not_covered(format!(
-            "a window above {} overflows the buffer, and this one is {}; only a simulation then gives the \
-             transfer's share against buffer-limited transfers",
-            link.window_at_backlog(buffer),
-            window.wire
+            "a window above {} overflows the buffer; only a simulation then gives the transfer's share against \
+             buffer-limited transfers",
+            link.window_at_backlog(buffer)
         )));
     };
     let rtt = t + queue / c;
