@@ -50,6 +50,6 @@ onmessage = async ({ data }) => {
   try {
     postMessage({ answer: await diagnosis(data) });
   } catch (error) {
-    postMessage({ answer: { error: `${data.name} could not be read: ${error.message}` } });
+    postMessage({ answer: { error: `it could not be read: ${error.message}` } });
   }
 };

@@ -10,8 +10,8 @@ let worker = null;
 function diagnose(file, name) {
   worker?.terminate();
   worker = new Worker(source);
-  worker.onmessage = ({ data: { progress, answer } }) => (answer ? show(answer) : showProgress(name, progress));
-  worker.onerror = (event) => show({ error: event.message || "the worker ended" });
+  worker.onmessage = ({ data: { progress, answer } }) => (answer ? show(name, answer) : showProgress(name, progress));
+  worker.onerror = (event) => show(name, { error: event.message || "the worker ended" });
   delete document.body.dataset.settled;
   for (const id of ["remarks", "result"]) $(id).replaceChildren();
   showProgress(name, 0);
@@ -26,15 +26,19 @@ function showProgress(name, progress) {
   else $("progress").value = progress;
 }
 
-function show({ error, title, body, data, remarks = [] }) {
+/** Keeps numbers and their units on one line. */
+const unbroken = (text) => text.replace(/(\d) (?=(?:%|[µm]?s|[kMGT]?B|[kMG]?bit\/s)(?!\w))/g, "$1\u00a0");
+
+/** Shows the answer about the file `name`. */
+function show(name, { error, title, body, data, remarks = [] }) {
   worker?.terminate();
   worker = null;
   $("progress").hidden = true;
-  $("status").textContent = error ?? "";
+  $("status").textContent = error ? `${name}: ${error}` : "";
   if (!error) {
-    $("title").textContent = title;
-    $("remarks").replaceChildren(...remarks.map((remark) => Object.assign(document.createElement("li"), { textContent: remark })));
-    $("result").innerHTML = body;
+    $("title").textContent = unbroken(title);
+    $("remarks").replaceChildren(...remarks.map((remark) => Object.assign(document.createElement("li"), { textContent: unbroken(remark) })));
+    $("result").innerHTML = unbroken(body);
     drawGraphs(JSON.parse(data));
   }
   document.body.dataset.settled = error ? "error" : "yes";

@@ -136,9 +136,12 @@ fn a_paste_gets_the_native_verdict_or_error() -> TestResult {
     let shown = text(&mut browser, "#result")?;
     assert!(shown.contains(&flow.verdict.words) && shown.contains(&flow.fix), "{shown}");
     assert!(shown.contains("Time: receiver's window 98 %"), "{shown}");
+    let loose = browser
+        .value(r"document.body.innerText.match(/\d (?:%|[kMG]?B|[kMG]?bit\/s|m?s)(?!\w)/g)")?;
+    assert_eq!(loose, json!(null), "a line may end between a number and its unit");
     let wrong = "<script>alert(1)</script> is not the output of ss";
     paste(&mut browser, wrong)?;
-    let due = recorded::report(wrong, 20).err().map(|error| error.to_string());
+    let due = recorded::report(wrong, 20).err().map(|error| format!("paste: {error}"));
     assert_eq!(Some(text(&mut browser, "#status")?), due);
     assert_eq!(text(&mut browser, "#result")?, "", "the verdict before is gone");
     assert_eq!(browser.errors, Vec::<String>::new());
