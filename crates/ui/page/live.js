@@ -1,7 +1,7 @@
 // The files that running programs write: the series of a transfer, the events of tune, the journal of a sweep.
 
-import { Chart } from "./chart.js";
-import { bytes, escape, rate, share, time } from "./words.js";
+import { Chart, shaped } from "./chart.js";
+import { bytes, caption, escape, rate, share, time, unit } from "./words.js";
 
 /** Time between two polls of the files, milliseconds. */
 const LOOK = 500;
@@ -80,14 +80,14 @@ class Followed {
     return null;
   }
 
-  chart(caption, x) {
+  /** A chart of values of a kind that has units, as in `unit`. */
+  chart(words, kind, x) {
     const card = document.createElement("figure");
     card.className = "card";
-    card.innerHTML = `<figcaption>${caption}</figcaption><div></div><p class="legend"></p>`;
+    card.innerHTML = `<figcaption>${words}</figcaption><div></div><p class="legend"></p>`;
     this.cards.append(card);
     const chart = new Chart(card.querySelector("div"), { x });
-    chart.legend = card.querySelector("p");
-    return chart;
+    return Object.assign(chart, { legend: card.querySelector("p"), caption: card.querySelector("figcaption"), words, kind });
   }
 
   event(when, words) {
@@ -118,37 +118,51 @@ function steps(points, end) {
   return corners.filter(([x, y], n) => n === 0 || x !== corners[n - 1][0] || y !== corners[n - 1][1]);
 }
 
+/** Space around dots without lines, as a share of the axes, so that none lies on an axis. */
+const MARGIN = 0.05;
+
 /**
  * Draws a line or dots per connection. `pick` returns a row's value: `null` for none, `undefined` if the row does not change it.
  * `before`, if given, returns the value up to that row. All charts of the same rows have the same horizontal axis, which extends
  * beyond the last row by the fraction `tail`. Lines for which `proposed(key)` is true are drawn as proposals, not as values in
  * force.
  */
-function plot(chart, words, connections, pick, name = (key) => key, { lined = true, stepped = false, before, tail = 0, proposed } = {}) {
+function plot(chart, connections, pick, name = (key) => key, { lined = true, stepped = false, before, tail = 0, proposed, counted, swept } = {}) {
   const times = [...connections.values()].flatMap((rows) => rows.map((row) => row.at));
   const xs = times.reduce(([min, max], at) => [Math.min(min, at), Math.max(max, at)], [Infinity, -Infinity]);
-  xs[1] += tail * (xs[1] - xs[0]);
-  if (xs[0] === xs[1]) xs[1] += 1;
+  const wide = xs[1] - xs[0] || 1;
+  if (lined) xs[1] += xs[0] === xs[1] ? 1 : tail * wide;
+  else [xs[0], xs[1]] = [xs[0] - MARGIN * wide, xs[1] + MARGIN * wide];
   const groups = [...connections].map(([key, rows], i) => ({
     class: COLOURS[i % COLOURS.length] + (proposed?.(key) ? " proposed" : ""),
+    shape: lined ? undefined : i,
     name: name(key),
     points: rows.map((row) => [row.at, pick(row), before?.(row), row.name]).filter(([, y]) => y !== undefined),
   }));
   const known = groups.flatMap((group) => group.points).filter(([, y]) => y !== null);
   if (known.length === 0) return;
   const highest = known.reduce((best, [, y, until]) => Math.max(best, y, until ?? 0), 0);
+  const { size, name: named } = unit(chart.kind, highest);
+  for (const group of groups) group.points = group.points.map(([x, y, until, title]) => [x, y && y / size, until && until / size, title]);
+  const top = (highest / size) * 1.08 || 1;
   const line = (group) => (stepped ? { ...group, points: steps(group.points, xs[1]) } : group);
   const dotted = groups.filter(({ points }) => !lined || points.length < FEW);
-  chart.draw({
-    words,
-    xs,
-    ys: [0, highest * 1.08 || 1],
-    lines: lined ? groups.map(line) : [],
-    dots: dotted.map((group) => ({ class: `dot ${group.class}`, points: group.points.filter(([, y]) => y !== null).map(([x, y, , name]) => [x, y, name]) })),
+  const dots = ({ class: own, shape, points }) => ({
+    class: `dot ${own}`, shape, points: points.filter(([, y]) => y !== null).map(([x, y, , title]) => [x, y, title]),
   });
-  const key = (group) => `<span class="key ${group.class}">${escape(String(group.name))}</span>`;
-  const telling = groups.length > 1 || groups.some((group) => group.class.includes("proposed"));
-  chart.legend.innerHTML = telling ? groups.map(key).join("") : "";
+  chart.caption.textContent = caption(chart.words, { name: named });
+  chart.draw({
+    words: chart.words, xs, ys: [lined ? 0 : -MARGIN * top, top],
+    lines: lined ? groups.map(line) : [], dots: dotted.map(dots), counts: chart.kind === "count", counted,
+    marked: swept && [...new Set(times)].sort((a, b) => a - b),
+  });
+  chart.legend.innerHTML = groups.length > 1 || groups.some((group) => group.class.includes("proposed")) ? groups.map(key).join("") : "";
+}
+
+/** The key of a group: its line, or its mark where only marks are drawn. */
+function key({ class: own, shape, name }) {
+  const mark = shape === undefined ? "" : `<svg viewBox="0 0 16 16" aria-hidden="true">${shaped(`dot ${own}`, shape, 8, 8)}</svg>`;
+  return `<span class="key ${own}${mark && " shaped"}">${mark}${escape(String(name))}</span>`;
 }
 
 function keep(connections, key, row) {
@@ -171,10 +185,10 @@ class Transfers {
   constructor(file) {
     this.file = file;
     this.connections = new Map();
-    this.goodput = file.chart("Goodput, Mbit/s", "time, s");
-    this.window = file.chart("Advertised window, kB", "time, s");
-    this.rtt = file.chart("Round-trip time, ms", "time, s");
-    this.lost = file.chart("Segments retransmitted", "time, s");
+    this.goodput = file.chart("Goodput", "rate", "time, s");
+    this.window = file.chart("Advertised window", "bytes", "time, s");
+    this.rtt = file.chart("Round-trip time", "time", "time, s");
+    this.lost = file.chart("Segments retransmitted so far", "count", "time, s");
   }
 
   take(row) {
@@ -190,11 +204,10 @@ class Transfers {
   draw() {
     const name = (number) => `transfer ${number}`;
     // A full receive buffer closes the window: 0 is a value.
-    const kilo = (value) => (value == null ? null : value / 1e3);
-    plot(this.goodput, "Goodput over time", this.connections, (row) => row.goodput_bps / 1e6, name);
-    plot(this.window, "Window over time", this.connections, (row) => kilo(row.window_bytes), name);
-    plot(this.rtt, "Round-trip time over time", this.connections, (row) => (row.rtt_s ? row.rtt_s * 1e3 : null), name);
-    plot(this.lost, "Retransmissions over time", this.connections, (row) => row.retransmitted ?? null, name);
+    plot(this.goodput, this.connections, (row) => row.goodput_bps, name);
+    plot(this.window, this.connections, (row) => row.window_bytes ?? null, name);
+    plot(this.rtt, this.connections, (row) => row.rtt_s || null, name);
+    plot(this.lost, this.connections, (row) => row.retransmitted ?? null, name);
     const [number, rows] = [...this.connections].at(-1) ?? [];
     if (!rows) return;
     const last = rows.at(-1);
@@ -236,9 +249,9 @@ class Tune {
     this.connections = new Map();
     this.open = new Set();
     this.start = null;
-    this.limit = file.chart("Limit of the window, kB", "time, s");
-    this.goodput = file.chart("Goodput at each event, Mbit/s", "time, s");
-    this.rtt = file.chart("Round-trip time at each event, ms", "time, s");
+    this.limit = file.chart("Limit of the window", "bytes", "time, s");
+    this.goodput = file.chart("Goodput at each event", "rate", "time, s");
+    this.rtt = file.chart("Round-trip time at each event", "time", "time, s");
   }
 
   take(row) {
@@ -263,18 +276,17 @@ class Tune {
     const proposed = (key) => first(key).dry_run;
     const named = (key) => name(key) + (proposed(key) ? ", proposed by a dry run" : "");
     // A switch of the congestion control does not change the limit.
-    const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to && to / 1e3);
+    const limit = ({ event, to_bytes: to }) => (event === "gone" ? null : to);
     // Older files have no event for a growing limit; the next event has its size. A dry run has no limit that could grow.
-    const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from && from / 1e3);
+    const before = ({ dry_run: dry, from_bytes: from }) => (dry ? undefined : from);
     const plotted = { tail: TAIL };
-    plot(this.limit, "Limits over time", this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
+    plot(this.limit, this.connections, limit, named, { ...plotted, stepped: true, before, proposed });
     // The end of a connection is not a measurement of its path.
     const alive = (pick) => (row) => (row.event === "gone" ? undefined : pick(row));
-    const trip = ({ rtt_s: rtt }) => (rtt > 0 ? rtt * 1e3 : null);
-    // `null` before the first measurement.
-    const goodput = ({ goodput_bps: bps }) => (bps === null ? null : bps / 1e6);
-    plot(this.goodput, "Goodput at each event", this.connections, alive(goodput), name, plotted);
-    plot(this.rtt, "Round-trip time at each event", this.connections, alive(trip), name, plotted);
+    const trip = ({ rtt_s: rtt }) => (rtt > 0 ? rtt : null);
+    const goodput = ({ goodput_bps: bps }) => bps;
+    plot(this.goodput, this.connections, alive(goodput), name, plotted);
+    plot(this.rtt, this.connections, alive(trip), name, plotted);
     this.file.state.textContent = this.summary();
   }
 
@@ -353,8 +365,8 @@ class Sweep {
     if (!this.goodput) {
       this.file.cards.innerHTML = "";
       const label = axis ? axis.key + (axis.unit ? `, ${axis.unit}` : "") : "run";
-      this.goodput = this.file.chart("Goodput of each run, Mbit/s", label);
-      this.loss = this.file.chart("Loss of each run, per cent", label);
+      this.goodput = this.file.chart("Goodput of each run", "rate", label);
+      this.loss = this.file.chart("Loss of each run", "share", label);
     }
     const groups = new Map();
     for (const { key, values, n, outcome } of runs) {
@@ -367,8 +379,9 @@ class Sweep {
       if (key === this.last) this.words = name;
     }
     const same = (name) => name;
-    plot(this.goodput, "Goodput of each run", groups, (row) => row.goodput / 1e6, same, { lined: false });
-    plot(this.loss, "Loss of each run", groups, (row) => row.loss * 100, same, { lined: false });
+    const dots = { lined: false, counted: axis === null, swept: axis !== null };
+    plot(this.goodput, groups, (row) => row.goodput, same, dots);
+    plot(this.loss, groups, (row) => row.loss, same, dots);
     this.file.state.textContent = this.progress(runs.length);
   }
 

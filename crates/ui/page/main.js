@@ -71,7 +71,10 @@ function showControls() {
   for (const key of ["rate", "rtt", "buffer", "window"]) {
     const text = inWords(key, settings[key]);
     const typed = typedField(key);
-    if (typed !== document.activeElement) typed.value = text;
+    if (typed !== document.activeElement) {
+      typed.value = text;
+      refuse(typed, "");
+    }
     typed.disabled = $(key).disabled;
     $(key).setAttribute("aria-valuetext", text);
   }
@@ -85,33 +88,40 @@ function inWords(key, value) {
 
 const typedField = (key) => document.querySelector(`.typed[data-for=${key}]`);
 
-/**
- * Applies a typed value; one that is not a quantity, or is beyond the slider's range, is rejected with a
- * message.
- */
+/** Why a typed value cannot be used; empty if it can. */
+function wrong(key, value) {
+  const [min, max] = key === "window" ? [1, largestWindow(settings)] : range(key);
+  if (value === null) return `Write a number and its unit, such as ${inWords(key, DEFAULTS[key])}`;
+  if (value < min) return `At least ${inWords(key, min)} here`;
+  return value > max ? `At most ${inWords(key, max)} here` : "";
+}
+
+/** Shows the reason for refusing a typed value, and the value still in use, below its field; an empty reason removes both. */
+function refuse(typed, reason) {
+  const key = typed.dataset.for;
+  typed.setCustomValidity(reason);
+  $(`${key}-refused`).textContent = reason && `${reason}; still showing ${inWords(key, settings[key])}.`;
+}
+
+/** Applies a typed value unless it must be refused. */
 function take(typed) {
   const key = typed.dataset.for;
   const value = fromTyped(key, typed.value);
-  const [min, max] = key === "window" ? [1, largestWindow(settings)] : range(key);
-  const wrong = value === null ? "Write it with its unit: 50 Mbit/s, 80 ms, 300 kB." : `The slider goes from ${inWords(key, min)} to ${inWords(key, max)}.`;
-  typed.setCustomValidity(value !== null && value >= min && value <= max ? "" : wrong);
-  if (!typed.reportValidity()) return;
+  const reason = wrong(key, value);
+  refuse(typed, reason);
+  if (reason) return;
   settings[key] = value;
   $(key).value = key === "window" ? value : toSlider(key, value);
   typed.blur();
   changed();
 }
 
-/** Units for the picture of R(S), chosen so that the numbers at the ends are short. */
-function units(s) {
-  const [window, size] = largestWindow(s) * PACKET >= 1e8 ? ["MB", 1e6] : ["kB", 1e3];
-  const [goodput, rate] = s.rate >= 1e10 ? ["Gbit/s", 1e9] : ["Mbit/s", 1e6];
-  return { window, size, goodput, rate };
-}
+/** Units for the picture of R(S). */
+const units = (s) => ({ window: words.unit("bytes", largestWindow(s) * PACKET), goodput: words.unit("rate", s.rate) });
 
 function dragWindow(at) {
   if (settings.sizing !== "fixed") return;
-  const wanted = Math.round((at * units(settings).size) / PACKET);
+  const wanted = Math.round((at * units(settings).window.size) / PACKET);
   $("window").value = Math.max(1, Math.min(wanted, largestWindow(settings)));
   changed();
 }
@@ -149,7 +159,7 @@ async function askPaper() {
   const windows = Array.from({ length: 161 }, (_, i) => Math.max(1, Math.round((i / 160) * max)) * PACKET);
   const curve = await paper.ask({ ask: "curve", scenario: scenario(settings, settings.window, "max"), windows_bytes: windows });
   view.curve = curve.error ? null : { ...curve, windows };
-  $("because").textContent = curve.because ? `Where the dashed line ends: ${curve.because.split(";")[0]}.` : "";
+  $("because").textContent = view.curve ? words.uncovered(view.curve) : "";
   drawCurve();
   drawSeries();
 }
@@ -192,6 +202,7 @@ async function askPaperAlone(simulated) {
 /** Shows the verdict on an outcome, preceded by `before`, and its numbers. */
 function tell(before, s, seen) {
   $("verdict").innerHTML = before + words.verdict(s, view.curve, seen);
+  $("period").textContent = seen.dropped === null ? "In numbers" : `In numbers, from ${words.time(warmup(s))} on`;
   const row = ([name, value, more]) => `<tr><th scope="row">${name}</th><td>${value}</td><td>${more}</td></tr>`;
   $("numbers").innerHTML = words.numbers(s, seen.outcome).map(row).join("");
 }
@@ -221,33 +232,39 @@ function dotWindows(s) {
 function drawCurve() {
   const s = settings;
   const unit = units(s);
-  const max = (largestWindow(s) * PACKET) / unit.size;
+  const place = (window, goodput) => [window / unit.window.size, goodput === null ? null : goodput / unit.goodput.size];
+  const [max] = place(largestWindow(s) * PACKET, null);
   const { curve, series } = view;
   const simulated = dotWindows(s)
     .map((packets) => ({ window: packets * PACKET, told: view.points.get(scenario(s, packets, "fixed")) }))
     .filter(({ told }) => told !== undefined);
-  const dots = (which) => simulated.filter(which).map(({ window, told }) => [window / unit.size, told.goodput_bps / unit.rate]);
-  const late = ({ window, told }) => words.recovering(s, curve, window, told);
+  const dots = (which) => simulated.filter(which).map(({ window, told }) => place(window, told.goodput_bps));
+  const late = ({ window, told }) => words.recovering(s, curve, window, told) !== null;
   const picture = {
-    words: `Goodput in ${unit.goodput} against the window in ${unit.window}`,
-    x: `window S, ${unit.window}`,
+    words: `Goodput in ${unit.goodput.name} against the window in ${unit.window.name}`,
+    x: words.caption("window S", unit.window),
     xs: [0, max],
-    ys: [0, (s.rate / unit.rate) * 1.08],
+    ys: [0, (s.rate / unit.goodput.size) * 1.08],
+    names: { x: (window) => words.bytes(window * unit.window.size) },
     lines: [],
     dots: [{ class: "dot", points: dots((dot) => !late(dot)) }, { class: "dot late", points: dots(late) }],
     bands: [],
-    levels: [s.rate / unit.rate],
+    levels: [s.rate / unit.goodput.size],
   };
-  $("curve-caption").textContent = `Goodput R, ${unit.goodput}, against window S`;
+  $("curve-caption").textContent = `Goodput R, ${unit.goodput.name}, against window S`;
   if (curve) {
-    picture.lines.push({ class: "theory", points: curve.windows.map((w, i) => [w / unit.size, curve.goodput_bps[i] === null ? null : curve.goodput_bps[i] / unit.rate]).filter(([x]) => x <= max) });
-    if (curve.sweet_from_bytes) picture.bands.push({ x: [curve.sweet_from_bytes / unit.size, curve.sweet_to_bytes / unit.size] });
+    const points = curve.windows.map((w, i) => place(w, curve.goodput_bps[i])).filter(([x]) => x <= max);
+    if (points.some(([, y]) => y !== null)) picture.lines.push({ class: "theory", points });
+    if (curve.sweet_from_bytes) {
+      picture.bands.push({ x: [curve.sweet_from_bytes, curve.sweet_to_bytes].map((window) => window / unit.window.size) });
+      $("sweet").textContent = words.sweetSpot(s, curve);
+    }
   }
-  if (s.sizing === "fixed") picture.now = (s.window * PACKET) / unit.size;
+  if (s.sizing === "fixed") [picture.now] = place(s.window * PACKET, null);
   if (series) {
     const told = series.outcome.transfers[0];
     const at = series.settings.sizing === "fixed" ? series.settings.window * PACKET : told.window_final_bytes;
-    picture.dots.push({ class: "now-dot", points: [[Math.min(at / unit.size, max), told.goodput_bps / unit.rate]] });
+    picture.dots.push({ class: "now-dot", points: [place(at, told.goodput_bps)] });
   }
   charts.curve.draw(picture);
 }
@@ -260,6 +277,7 @@ function measured(s, { at_s: at, dropped_packets: dropped, acked_bytes: acked })
   const rate = (from, to) => (acked[to] - acked[from]) / (at[to] - at[from]);
   return {
     dropped: (dropped[end] ?? 0) - (dropped[begin] ?? 0),
+    dropped_at: at.findLast((_, i) => dropped[i] > (dropped[i - 1] ?? 0)) ?? null,
     starting: end > middle && middle > begin && rate(middle, end) > STILL_GROWING * rate(begin, middle),
   };
 }
@@ -273,7 +291,7 @@ function drawSeries() {
   if (!view.series) return;
   const { samples, outcome, settings: s } = view.series;
   if (!samples) {
-    tell(words.onPaperAlone(packets(s)), s, { outcome, dropped: null, starting: false });
+    tell(words.onPaperAlone(packets(s)), s, { outcome, dropped: null, dropped_at: null, starting: false });
     return;
   }
   const at = samples.at_s;
@@ -281,31 +299,44 @@ function drawSeries() {
   const over = (values) => at.map((t, i) => [t, values[i]]);
   const drops = at.filter((_, i) => samples.dropped_packets[i] > (samples.dropped_packets[i - 1] ?? 0));
   charts.queue.draw({
-    words: "Packets waiting over time", xs, ys: [0, Math.max(s.buffer, 1) * 1.15],
+    words: "Packets waiting over time", xs, counts: true, ys: [0, Math.max(s.buffer, 1) * 1.15],
     lines: [{ class: "queue", points: over(samples.queue_packets) }], levels: [s.buffer], drops,
   });
-  const advertised = samples.window_bytes.map((w) => w / 1e3);
-  const cwnd = samples.cwnd_packets.map((c) => (c * PACKET) / 1e3);
+  const cwnd = samples.cwnd_packets.map((packets) => packets * PACKET);
   // Windows larger than path and buffer together all behave alike.
-  const max = (largestWindow(s) * PACKET) / 1e3;
+  const max = Math.min(largestWindow(s) * PACKET, top([...samples.window_bytes, ...cwnd], PACKET));
   const { sweet_from_bytes: from, sweet_to_bytes: to } = view.curve ?? {};
+  const window = words.unit("bytes", max);
+  const inUnit = ({ size }, values) => over(values.map((value) => (value === null ? null : value / size)));
   charts.windows.draw({
-    words: "Advertised window and congestion window over time", xs, ys: [0, Math.min(max, top([...advertised, ...cwnd], 1))],
-    lines: [{ class: "cwnd", points: over(cwnd) }, { class: "adv", points: over(advertised) }],
-    bands: from ? [{ y: [from / 1e3, Math.min(to / 1e3, max)] }] : [],
+    words: "Advertised window and congestion window over time", xs, ys: [0, max / window.size],
+    lines: [
+      { class: "cwnd", name: "congestion window", points: inUnit(window, cwnd) },
+      { class: "adv", name: "advertised", points: inUnit(window, samples.window_bytes) },
+    ],
+    names: { y: (value) => words.bytes(value * window.size) },
+    bands: from && from < max ? [{ y: [from / window.size, Math.min(to, max) / window.size] }] : [],
   });
+  $("windows-caption").textContent = words.caption("Windows", window);
   // Averaged over five RTTs: within one, ACKs arrive in bursts.
   const back = Math.max(1, Math.ceil((5 * s.rtt) / (at[1] - at[0])));
   const goodput = at.map((t, i) => {
     const since = Math.max(0, i - back);
-    return i === 0 ? null : ((samples.acked_bytes[i] - samples.acked_bytes[since]) * 8) / (t - at[since]) / 1e6;
+    return i === 0 ? null : ((samples.acked_bytes[i] - samples.acked_bytes[since]) * 8) / (t - at[since]);
   });
-  charts.goodput.draw({ words: "Goodput over time", xs, ys: [0, (s.rate / 1e6) * 1.08], lines: [{ class: "goodput", points: over(goodput) }] });
-  const rtt = samples.rtt_s.map((r) => (r === null ? null : r * 1e3));
-  charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, top(rtt, s.rtt * 1e3)], lines: [{ class: "rtt", points: over(rtt) }] });
+  const rate = words.unit("rate", s.rate);
+  charts.goodput.draw({
+    words: "Goodput over time", xs, ys: [0, (s.rate / rate.size) * 1.08], lines: [{ class: "goodput", points: inUnit(rate, goodput) }],
+    names: { y: (value) => words.rate(value * rate.size) },
+  });
+  $("goodput-caption").textContent = words.caption("Goodput over time", rate);
+  const slowest = top(samples.rtt_s, s.rtt);
+  const time = words.unit("time", slowest);
+  charts.rtts.draw({ words: "Round-trip time over time", xs, ys: [0, slowest / time.size], lines: [{ class: "rtt", points: inUnit(time, samples.rtt_s) }] });
+  $("rtts-caption").textContent = words.caption("Round-trip time", time);
   tell("", s, { outcome, ...measured(s, samples) });
   const where = player.here ? "in this page (WebAssembly)" : "by the server, because this program was built without WebAssembly";
-  $("engine").textContent = `${outcome.packets_forwarded.toLocaleString("en")} packets over ${words.time(span(s))}, simulated with Reno ${where}. All numbers cover the time from ${words.time(warmup(s))} on.`;
+  $("engine").textContent = `${words.counted(outcome.packets_forwarded, "packet")} over ${words.time(span(s))}, simulated with Reno ${where}. All numbers above cover the time from ${words.time(warmup(s))} on.`;
 }
 
 // ---- start
@@ -332,7 +363,7 @@ function clampTo(key, value) {
 readAddress();
 showControls();
 $("controls").addEventListener("input", (event) => {
-  if (event.target.classList.contains("typed")) event.target.setCustomValidity("");
+  if (event.target.classList.contains("typed")) refuse(event.target, "");
   else changed();
 });
 for (const typed of document.querySelectorAll(".typed")) {

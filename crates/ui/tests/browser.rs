@@ -431,7 +431,7 @@ fn the_chart_and_the_dragged_slider_fit_one_phone_screen() -> TestResult {
         let seen = browser.value(&format!(
             "(() => {{ const slider = document.getElementById('{slider}'); \
              scrollTo(0, slider.getBoundingClientRect().top + scrollY - 0.7 * innerHeight); \
-             const [s, c] = [slider, document.querySelector('#curve svg')].map(e => e.getBoundingClientRect()); \
+             const [s, c] = [slider, document.querySelector('.explained .card')].map(e => e.getBoundingClientRect()); \
              return [c.top >= 0, s.top >= c.bottom, s.bottom <= innerHeight]; }})()"
         ))?;
         assert_eq!(seen, json!([true, true, true]), "{slider}");

@@ -25,8 +25,20 @@ fn list(browser: &mut Browser, of: &str) -> TestResult<Vec<String>> {
     let value = browser
         .value(&format!("[...document.querySelectorAll('{of}')].map((e) => e.textContent)"))?;
     let texts = value.as_array().ok_or("no list")?.iter().filter_map(Value::as_str);
-    Ok(texts.map(str::to_owned).collect())
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(texts.map(words).collect())
 }
+
+/// Whether each key shows the shape and colour of its marks, none the same as another, and no mark touches the frame.
+const SHAPES: &str = "(() => {
+  const shape = (e) => e.getAttribute('d').replace(/^M\\S+ \\S+?(?=[ahl])/, '') + getComputedStyle(e).stroke;
+  const marks = [...document.querySelectorAll('#watched figure:first-child div .shaped')];
+  const keys = [...document.querySelectorAll('#watched figure:first-child .key .shaped')].map(shape);
+  const frame = document.querySelector('#watched figure:first-child .frame').getBBox();
+  const inside = ({ x, y, width, height }) => x > frame.x && x + width < frame.x + frame.width && y + height < frame.y + frame.height;
+  const kinds = [...new Set(marks.map(shape))];
+  return [kinds.join() === keys.join() && kinds.length === 2, marks.every((mark) => inside(mark.getBBox()))];
+})()";
 
 /// The journal has three runs of a sweep and then three of the eight of another, which also uses one of the first's.
 #[test]
@@ -77,6 +89,11 @@ fn only_runs_of_the_last_sweep_are_shown_with_their_values() -> TestResult {
         list(&mut browser, &format!("{goodput} .key"))?,
         ["transfer.sizing=sobas", "transfer.sizing=drs"]
     );
+    assert_eq!(
+        list(&mut browser, "#watched figcaption")?,
+        ["Goodput of each run, Mbit/s", "Loss of each run, %"]
+    );
+    assert_eq!(browser.value(SHAPES)?, json!([true, true]));
     assert!(
         list(&mut browser, &format!("{goodput} text"))?.contains(&"path.buffer, pkt".to_owned())
     );
