@@ -4,7 +4,7 @@ use sweetspot_trace::flow::{Connection, Hold, Stream, Vantage};
 use sweetspot_units::{Bytes, Duration};
 
 use crate::limits::MIN_PRINTED_SHARE;
-use crate::quantities::in_bytes;
+use crate::quantities::{in_bytes, ms};
 use crate::{Class, Evidence, counted, words};
 
 /// Minimum share of segments out of order that gets a remark.
@@ -182,6 +182,14 @@ fn round_trips(connection: &Connection, stream: &Stream) -> Vec<String> {
             round_trips.is_guessed(),
             "the round trip is uncertain: it is inferred from the time to a request's answer, and may be shorter"
                 .to_owned(),
+        ),
+        (
+            round_trips.contradicting().is_some(),
+            format!(
+                "a few round trips seem far shorter than the handshake, down to {}: the capture's timestamps may be late, so these do not \
+                 count",
+                round_trips.contradicting().map_or(String::new(), ms)
+            ),
         ),
         (
             counts.acks > 0 && round_trips.samples() == 0 && counts.bytes > 0,

@@ -10,6 +10,7 @@ mod deliveries;
 mod distance;
 mod duplicates;
 mod elapsed;
+mod half_trips;
 mod handshake;
 mod holes;
 mod losses;

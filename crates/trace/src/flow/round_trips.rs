@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use sweetspot_units::{Duration, Time};
 
-use crate::Histogram;
+use super::half_trips::HalfTrips;
 use crate::packet::Timestamps;
 
 /// The maximum number of segments timed at once; if more are in flight, only some are timed.
@@ -54,45 +54,6 @@ pub struct RoundTrips {
     pub up: HalfTrips,
 }
 
-/// The samples of one half of the RTT, in nanoseconds.
-#[derive(Debug, Default)]
-pub struct HalfTrips {
-    min: Option<Duration>,
-    latest: Option<Duration>,
-    samples: Histogram,
-}
-
-impl HalfTrips {
-    /// Adds a sample.
-    pub fn add(&mut self, sample: Duration) {
-        self.min = Some(self.min.map_or(sample, |min| min.min(sample)));
-        self.latest = Some(sample);
-        self.samples.add(sample.as_nanos(), 1);
-    }
-
-    /// The shortest sample.
-    pub fn min(&self) -> Option<Duration> {
-        self.min
-    }
-
-    /// The quantile of the samples at `share`.
-    fn quantile(&self, share: f64) -> Option<Duration> {
-        self.samples.quantile(share).map(Duration::from_nanos)
-    }
-
-    fn mean(&self) -> Option<Duration> {
-        self.samples.mean().map(Duration::from_nanos)
-    }
-
-    /// Replaces all samples, which exceed the upper bound `max`, with that bound.
-    fn bound(&mut self, max: Duration) {
-        self.min = self.min.map(|min| min.min(max));
-        self.latest = self.latest.map(|latest| latest.min(max));
-        self.samples = Histogram::default();
-        self.samples.add(max.as_nanos(), 1);
-    }
-}
-
 impl RoundTrips {
     /// New data up to `end` passed the capture on their way to the receiver.
     pub fn sent(&mut self, end: u64, now: Time, timestamps: Option<Timestamps>) {
@@ -140,7 +101,7 @@ impl RoundTrips {
             return None;
         }
         let sample = now.since(segment.sent);
-        self.down.add(sample);
+        self.down.add_acknowledged(sample, now);
         Some(sample)
     }
 
@@ -206,7 +167,7 @@ impl RoundTrips {
 
     /// Whether the sender is on another network and its distance is unknown.
     pub fn is_blind(&self) -> bool {
-        self.up.min.is_none() && !self.sender_is_here && matches!(self.local, Some([false, _]))
+        self.up.min().is_none() && !self.sender_is_here && matches!(self.local, Some([false, _]))
     }
 
     /// The min RTT.
@@ -220,7 +181,7 @@ impl RoundTrips {
     /// Handles an upper bound: the sender reacted within `max` after a segment passed the capture. The half to the sender is no
     /// longer than that, even if the handshake took longer.
     pub fn bound_up(&mut self, max: Duration) {
-        if self.up.min.is_some_and(|min| min > max) {
+        if self.up.min().is_some_and(|min| min > max) {
             self.up.bound(max);
         }
     }
@@ -231,10 +192,18 @@ impl RoundTrips {
             return None;
         }
         match self.vantage() {
-            Vantage::Sender => sum(self.down.latest, self.up.min),
-            Vantage::Receiver => sum(self.up.latest, self.down.min),
-            _ => sum(self.down.latest, self.up.latest),
+            Vantage::Sender => sum(self.down.latest(), self.up.min()),
+            Vantage::Receiver => sum(self.up.latest(), self.down.min()),
+            _ => sum(self.down.latest(), self.up.latest()),
         }
+    }
+
+    /// The shortest sample, if it contradicts the handshake and the round trips after it: the capture's timestamps may be late.
+    pub fn contradicting(&self) -> Option<Duration> {
+        if self.is_blind() {
+            return None;
+        }
+        sum(Some(self.down.contradicting()?), self.up.min())
     }
 
     /// The median RTT: the median of the half that varies, plus the minimum of the other.
@@ -273,7 +242,7 @@ impl RoundTrips {
 
     /// The number of acknowledgements that gave an RTT sample.
     pub fn samples(&self) -> u64 {
-        self.down.samples.total()
+        self.down.count()
     }
 
     /// The capture point.

@@ -133,7 +133,7 @@ impl Stream {
         self.mss = mss.or(self.mss);
         self.mss_offered |= mss.is_some();
         if let Some(down) = down {
-            self.round_trips.down.add(down);
+            self.round_trips.down.open(down);
         }
         if let Some(up) = up {
             self.round_trips.up.add(up);

@@ -56,7 +56,8 @@ impl Stream {
         self.counts.unseen += self.holes.close_below(ack);
         let flight = self.next.saturating_sub(self.una);
         let repairs = self.losses.in_recovery() || self.withdrawn.is_open(self.una);
-        let wait = sample.zip(self.round_trips.down.min()).map(|(sample, min)| sample - min);
+        let wait =
+            sample.zip(self.round_trips.down.min()).map(|(sample, min)| sample.saturating_sub(min));
         self.trains.acked(now, (ack, wait.unwrap_or_default()), flight, self.mss(), repairs);
         if ack > self.passed_ack {
             (self.passed_ack, self.passed_at) = (ack, Some(now));
