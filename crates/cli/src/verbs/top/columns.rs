@@ -53,18 +53,29 @@ const LOCAL: TableColumn =
 const BESIDE_PORTS: TableColumn =
     column("program", SHORT_PROGRAM, LEFT, 0, |r| program_text(r, SHORT_PROGRAM));
 
-/// Replace program, direction, peer and rate if the peer does not fit otherwise: 60 characters show all of them.
+/// Replace program and peer instead, if no peer needs more: the program gets the rest.
+const BESIDE_SHORT_PEERS: [TableColumn; 2] = [
+    column("program", SHORT_PROGRAM + PEER_WIDTH - NARROW_PEER, LEFT, 0, |r| {
+        program_text(r, SHORT_PROGRAM + PEER_WIDTH - NARROW_PEER)
+    }),
+    SHORT_PEER,
+];
+
+const SHORT_PEER: TableColumn =
+    column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER));
+
+/// Replace program, peer and rate if the peer does not fit otherwise: 60 characters show all of them, and the direction.
 const NARROW: [TableColumn; 3] = [
     column("program", NARROW_PROGRAM, LEFT, 0, |r| program_text(r, NARROW_PROGRAM)),
-    column(PEER_HEADING, NARROW_PEER, LEFT, 3, |r| peer(r.connection.remote, NARROW_PEER)),
-    column(RATE_HEADING, RATE_WIDTH, RIGHT, 1, |r| beside_arrow(&direction(r), &rate(r))),
+    SHORT_PEER,
+    column(RATE_HEADING, NARROW_RATE, RIGHT, 1, rate),
 ];
 
 const RTT_RANK: u8 = 4;
 const PROGRAM_WIDTH: u16 = 15;
 const SHORT_PROGRAM: u16 = 9;
 const NARROW_PROGRAM: u16 = 10;
-const NARROW_PEER: u16 = 18;
+const NARROW_PEER: u16 = 17;
 /// Enough for any IPv4 address and port.
 const PEER_WIDTH: u16 = 21;
 const LEFT: bool = false;
@@ -73,6 +84,8 @@ const RIGHT: bool = true;
 const RATE_HEADING: &str = "Mbit/s";
 /// Enough for 99,999.99 and an arrow.
 const RATE_WIDTH: u16 = 9;
+/// Enough for 99,999.99, or for the heading and an arrow.
+const NARROW_RATE: u16 = 8;
 
 /// Heading of the column that may show names.
 pub const PEER_HEADING: &str = "peer";
@@ -125,10 +138,25 @@ impl TableColumn {
     }
 }
 
-/// Whether several of these connections have the same peer, so that only their local ports differ.
-pub fn are_parallel(rows: &[&ConnectionRow]) -> bool {
-    let mut peers = HashSet::new();
-    !rows.iter().all(|row| peers.insert(row.connection.remote))
+/// Properties of the peers of all connections in a table, which decide about its columns.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Peers {
+    /// Several connections have the same peer, so that only their local ports differ.
+    are_parallel: bool,
+    /// All of them fit into a narrow column.
+    are_short: bool,
+}
+
+impl Peers {
+    /// The peers of `rows`.
+    pub fn of(rows: &[&ConnectionRow]) -> Peers {
+        let mut seen = HashSet::new();
+        let mut peers = rows.iter().map(|row| row.connection.remote);
+        Peers {
+            are_parallel: !peers.clone().all(|peer| seen.insert(peer)),
+            are_short: peers.all(|peer| peer.to_string().len() <= NARROW_PEER.into()),
+        }
+    }
 }
 
 /// The columns that fit into `width` characters, of a screen or of text. Columns are dropped, not truncated, because a
@@ -137,7 +165,7 @@ pub fn fitting(
     width: u16,
     on_screen: bool,
     order: SortOrder,
-    are_parallel: bool,
+    Peers { are_parallel, are_short }: Peers,
 ) -> Vec<&'static TableColumn> {
     const ALL: &[TableColumn] = &COLUMNS;
     let mut shown: Vec<&TableColumn> = ALL.iter().filter(|c| on_screen || !c.screen).collect();
@@ -150,8 +178,12 @@ pub fn fitting(
     let up_to_rtt = |c: &&TableColumn| c.rank <= RTT_RANK;
     let basic: Vec<&TableColumn> = shown.iter().copied().filter(up_to_rtt).collect();
     if are_parallel && needed(&basic) > width {
-        let program = shown.iter_mut().find(|c| c.heading == BESIDE_PORTS.heading);
-        program.into_iter().for_each(|program| *program = const { &BESIDE_PORTS });
+        let ports: &[TableColumn] = const { &[BESIDE_PORTS] };
+        let short_peers: &[TableColumn] = const { &BESIDE_SHORT_PEERS };
+        for other in if are_short { short_peers } else { ports } {
+            let column = shown.iter_mut().find(|c| c.heading == other.heading);
+            column.into_iter().for_each(|column| *column = other);
+        }
     }
     while needed(&shown) > width {
         // The program is always shown, the rate if it fits beside the limit, and the sort column almost always.
@@ -161,12 +193,13 @@ pub fn fitting(
         shown.retain(|c| rank(c) != last);
     }
     const NARROW_ALL: &[TableColumn] = &NARROW;
+    const DIRECTION: &TableColumn = &COLUMNS[0];
     let replaced = ["", "program", RATE_HEADING];
     let others = shown.iter().copied().filter(|c| !replaced.contains(&c.heading));
     // Parallel connections to one peer usually have the same program, but different ports.
     let first: &TableColumn = if are_parallel { const { &LOCAL } } else { &NARROW_ALL[0] };
     let others = others.filter(|c| c.heading != LOCAL.heading);
-    let narrow = [first, &NARROW_ALL[1], &NARROW_ALL[2]].into_iter().chain(others);
+    let narrow = [DIRECTION, first, &NARROW_ALL[1], &NARROW_ALL[2]].into_iter().chain(others);
     let narrow: Vec<&TableColumn> = narrow.collect();
     let lacks_peer = !shown.iter().any(|c| c.heading == PEER_HEADING);
     if lacks_peer && needed(&narrow) <= width { narrow } else { shown }
@@ -203,7 +236,7 @@ pub fn text(
     none: Option<String>,
 ) -> String {
     let order = *sort;
-    let columns = fitting(width, false, order, are_parallel(rows));
+    let columns = fitting(width, false, order, Peers::of(rows));
     let line = |cells: &dyn Fn(&TableColumn) -> String, limit: &str| {
         let mut line: String = columns.iter().map(|c| fit(c, &cells(c))).collect();
         line += limit;
@@ -246,12 +279,6 @@ fn direction(row: &ConnectionRow) -> String {
         Side::Receiver => "↓",
     }
     .to_owned()
-}
-
-/// The direction's arrow and the rate, in the width of the rate's column.
-fn beside_arrow(arrow: &str, rate: &str) -> String {
-    let width = usize::from(RATE_WIDTH) - 1;
-    format!("{arrow}{rate:>width$}")
 }
 
 fn program_text(row: &ConnectionRow, width: u16) -> String {
@@ -349,12 +376,17 @@ pub fn size(bytes: Option<Bytes>) -> String {
 mod tests {
     use super::*;
 
+    const PARALLEL: Peers = Peers { are_parallel: true, are_short: false };
+
     fn headings(width: u16) -> Vec<&'static str> {
         sorted(width, SortOrder::Traffic)
     }
 
     fn sorted(width: u16, order: SortOrder) -> Vec<&'static str> {
-        fitting(width, false, order, false).into_iter().map(|column| column.heading).collect()
+        fitting(width, false, order, Peers::default())
+            .into_iter()
+            .map(|column| column.heading)
+            .collect()
     }
 
     #[test]
@@ -383,19 +415,32 @@ mod tests {
     #[test]
     fn the_local_port_of_parallel_connections_fits_80_columns() {
         let shown = |width| {
-            let columns = fitting(width, false, SortOrder::Traffic, true);
+            let columns = fitting(width, false, SortOrder::Traffic, PARALLEL);
             columns.into_iter().map(|column| column.heading).collect::<Vec<_>>()
         };
         let all = ["", "program", "peer", "local", "Mbit/s", "RTT ms"];
         assert_eq!(shown(80), all);
         assert_eq!(shown(86), all);
         assert_eq!(shown(79), &all[..5]);
+        // 1 + 6 + 17 + 8 and four spaces are 36, the limit 20.
+        assert_eq!(shown(60), ["", "local", "peer", "Mbit/s"]);
+    }
+
+    /// Peers of 17 characters leave four of 21 to the program: 13, enough for python3/65535.
+    #[test]
+    fn short_peers_leave_room_for_the_program() {
+        let widths = |are_short| {
+            let peers = Peers { are_short, ..PARALLEL };
+            let columns = fitting(80, true, SortOrder::Traffic, peers);
+            columns.iter().skip(1).take(2).map(|column| column.width).collect::<Vec<_>>()
+        };
+        assert_eq!([widths(false), widths(true)], [vec![9, 21], vec![13, 17]]);
     }
 
     /// The two history columns take ten characters and a space each, in addition to 152 for all others.
     #[test]
     fn a_wide_table_includes_the_history_columns() {
-        let shown = |width| fitting(width, true, SortOrder::Traffic, false).len();
+        let shown = |width| fitting(width, true, SortOrder::Traffic, Peers::default()).len();
         assert_eq!([shown(174), shown(173), shown(163), shown(162)], [15, 14, 14, 13]);
     }
 
@@ -408,10 +453,10 @@ mod tests {
         // 1 + 15 + 21 + 9 + 8 and five spaces are 59, the limit 20.
         assert_eq!(headings(80), ["", "program", "peer", "Mbit/s", "RTT ms"]);
         assert_eq!(headings(78), ["", "program", "peer", "Mbit/s"]);
-        // 1 + 15 + 21 + 9 and four spaces are 50. A narrow program and peer, the rate and three spaces are 40.
+        // 1 + 15 + 21 + 9 and four spaces are 50. 1 + 10 + 17 + 8 of the narrow columns and four spaces are 40.
         assert_eq!(headings(70), ["", "program", "peer", "Mbit/s"]);
-        assert_eq!(headings(69), ["program", "peer", "Mbit/s"]);
-        assert_eq!(headings(60), ["program", "peer", "Mbit/s"]);
+        assert_eq!(headings(69), ["", "program", "peer", "Mbit/s"]);
+        assert_eq!(headings(60), ["", "program", "peer", "Mbit/s"]);
         assert_eq!(headings(59), ["", "program", "Mbit/s"]);
         // 15 + 9 and two spaces are 26.
         assert_eq!(headings(46), ["program", "Mbit/s"]);
@@ -420,16 +465,11 @@ mod tests {
     }
 
     #[test]
-    fn arrows_and_bounds_stand_beside_their_numbers() {
-        assert_eq!(
-            [beside_arrow("↑", "19.13"), beside_arrow("↓", "-")],
-            ["↑   19.13", "↓       -"]
-        );
+    fn bounds_stand_beside_their_numbers() {
         assert_eq!(
             [bounded("57.1".into(), true), bounded("40.0".into(), false)],
             ["≤57.1", "40.0"]
         );
-        assert!(beside_arrow("↑", "99999.99").chars().count() <= RATE_WIDTH.into());
     }
 
     #[test]

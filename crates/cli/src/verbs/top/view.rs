@@ -10,8 +10,8 @@ use sweetspot_diagnose::{Class, Flow, counted};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
-    LIMIT_WIDTH, PEER_HEADING, TableColumn, WATCHED_LIMIT_HEADING, are_parallel, empty_message,
-    fitting, ms, size,
+    LIMIT_WIDTH, PEER_HEADING, Peers, TableColumn, WATCHED_LIMIT_HEADING, empty_message, fitting,
+    ms, size,
 };
 use super::order::select;
 use super::screen::Screen;
@@ -181,7 +181,7 @@ fn draw_table(frame: &mut Frame<'_>, area: Rect, screen: &mut Screen) {
     screen.marked.select(Some(marked));
     let first = (marked + 1).saturating_sub(height);
     let visible = rows.iter().skip(first).take(height);
-    let columns = fitting(area.width, true, screen.order, are_parallel(&rows));
+    let columns = fitting(area.width, true, screen.order, Peers::of(&rows));
     let held: Vec<u64> =
         screen.tuned.iter_mut().filter_map(|tuned| tuned.holds().then_some(tuned.cookie)).collect();
     let lines = visible.enumerate().map(|(at, row)| {
