@@ -114,6 +114,8 @@ pub struct Evidence {
     pub doubts_capacity: bool,
     /// The other connections on the path, if they carried a part of its capacity.
     pub shared: Option<SharedPath>,
+    /// At least one of them fills the path's queue, whatever this connection does.
+    pub others_fill_path: bool,
     /// The rate of the fastest round trips.
     pub best: Option<Rate>,
     /// The minimum RTT.
@@ -290,9 +292,10 @@ impl Evidence {
 
     /// The window at which the connection would be equally fast without a queue: the path's capacity times the min RTT. It is
     /// unknown until a standing queue shows the capacity, because losses or a program may set the rate. It is also unknown if
-    /// the path was never seen empty.
+    /// the path was never seen empty. There is none beside a connection that keeps the queue full.
     pub fn sweet_spot(&self) -> Option<Bytes> {
-        let empty = self.rtt_min.filter(|_| !self.doubts_rtt_min)?;
+        let alone = !self.doubts_rtt_min && !self.others_fill_path;
+        let empty = self.rtt_min.filter(|_| alone)?;
         let spot = self.capacity? * empty;
         // A window below two segments would wait for delayed acknowledgements (RFC 9293, section 3.8.6.3).
         (spot > Bytes::ZERO && spot >= self.mss * 2).then_some(spot)

@@ -281,6 +281,7 @@ fn bandwidth_fix(e: &Evidence) -> String {
             .to_owned();
     }
     match e.sweet_spot() {
+        _ if e.others_fill_path && e.standing_queue().is_some() => shared_queue_fix(e),
         Some(window) if e.standing_queue().is_some() => format!(
             "Only a faster path would raise the rate. To shorten the queue at the same rate, set a window of {window} on the receiver \
              (sweetspot tune): the {} times the RTT without the queue{}.",
@@ -292,6 +293,18 @@ fn bandwidth_fix(e: &Evidence) -> String {
             .to_owned(),
         _ => "Only a faster path would raise the rate.".to_owned(),
     }
+}
+
+/// The remedy for a queue that several connections fill: less data from one of them leaves room for the others.
+fn shared_queue_fix(e: &Evidence) -> String {
+    let [others_keep, all] = match e.shared {
+        Some(shared) if shared.others > 1 => ["Other connections keep", "all of them"],
+        _ => ["The other connection keeps", "both"],
+    };
+    format!(
+        "Only a faster path would raise the rate. {others_keep} the queue full; a smaller window here would only lower this connection's \
+         share. To shorten the queue, use an AQM at the bottleneck (fq_codel), or limit {all} (sweetspot tune)."
+    )
 }
 
 fn stalled_fix(e: &Evidence) -> String {

@@ -175,6 +175,11 @@ impl Flow {
         }
     }
 
+    /// The evidence for its verdict.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
     /// The shares of its time in words. For a live connection's receiver, unknown time is called the sender's or the path's.
     pub fn time(&self) -> String {
         self.limits.words_as(|class| match class {

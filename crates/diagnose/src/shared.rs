@@ -31,6 +31,27 @@ pub fn name_shared_paths(flows: &mut [Flow]) {
         }
         flow.conclude();
     }
+    let fill: Vec<bool> = flows.iter().map(|flow| is_beside_filling_flow(flow, flows)).collect();
+    for (flow, _) in flows.iter_mut().zip(fill).filter(|(_, fill)| *fill) {
+        flow.evidence.others_fill_path = true;
+        flow.conclude();
+    }
+}
+
+/// Whether a flow that carries a part of the capacity beside `flow` would fill the path without it, because only the path limits
+/// it.
+fn is_beside_filling_flow(flow: &Flow, flows: &[Flow]) -> bool {
+    parts(flow, flows).any(|(other, _)| fills_queue(other.verdict.class))
+}
+
+/// Whether a flow with this limit sends ever more until the path's queue is full.
+pub fn fills_queue(limit: Class) -> bool {
+    matches!(limit, Class::Bandwidth | Class::Congestion | Class::Transport | Class::Opportunity)
+}
+
+/// Whether a flow at `rate` carries a noticeable part beside one at `own`.
+pub fn is_noticeable_beside(rate: f64, own: f64) -> bool {
+    rate > (1.0 - RATE_TOLERANCE) * own
 }
 
 /// The deliveries of all flows, summed for each pair of hosts.
@@ -78,8 +99,15 @@ fn hosts(flow: &Flow) -> [IpAddr; 2] {
 }
 
 fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
+    let (others, rest) =
+        parts(flow, flows).fold((0, 0.0), |(n, sum), (_, part)| (n + 1, sum + part));
+    (others > 0).then_some(SharedPath { others, together_bps: flow.goodput_bps + rest })
+}
+
+/// The flows that carry a noticeable part beside `flow`, and their rates over its lifetime.
+fn parts<'a>(flow: &'a Flow, flows: &'a [Flow]) -> impl Iterator<Item = (&'a Flow, f64)> {
     // Flows of one reading have no times, but all of them were open at that moment.
-    let overlap = |other: &Flow| match (flow.span, other.span) {
+    let overlap = move |other: &Flow| match (flow.span, other.span) {
         (Some((begun, ended)), Some((since, until))) => {
             let both = until.min(ended).since(begun.max(since));
             both.as_secs_f64() / ended.since(begun).as_secs_f64()
@@ -88,13 +116,12 @@ fn shared(flow: &Flow, flows: &[Flow]) -> Option<SharedPath> {
         _ => 0.0,
     };
     let ends = |flow: &Flow| [flow.source, flow.destination];
-    let parts = flows.iter().filter_map(|other| {
+    flows.iter().filter_map(move |other| {
         let is_beside = hosts(other) == hosts(flow) && ends(other) != ends(flow);
         let part = other.goodput_bps * overlap(other);
-        (is_beside && part > (1.0 - RATE_TOLERANCE) * flow.goodput_bps).then_some(part)
-    });
-    let (others, rest) = parts.fold((0, 0.0), |(n, sum), part| (n + 1, sum + part));
-    (others > 0).then_some(SharedPath { others, together_bps: flow.goodput_bps + rest })
+        let counts = is_beside && is_noticeable_beside(part, flow.goodput_bps);
+        counts.then_some((other, part))
+    })
 }
 
 #[cfg(test)]
@@ -151,9 +178,27 @@ mod tests {
             assert_eq!(flow.verdict.class, Class::Bandwidth, "{words}");
             assert!(words.contains("1 other connection (together 8.0 Mbit/s)"), "{words}");
             assert!(!flow.fix.contains("repair"), "{}", flow.fix);
-            // 4 Mbit/s for 40 ms.
-            assert!(flow.fix.contains("20 kB"), "{}", flow.fix);
+            assert!(!flow.fix.contains("set a window"), "{}", flow.fix);
+            assert!(flow.fix.contains("limit both (sweetspot tune)"), "{}", flow.fix);
+            assert_eq!(flow.evidence.sweet_spot(), None);
         }
+    }
+
+    /// Only the first flow fills the queue: at its own rate times the RTT without the queue, 4 Mbit/s x 40 ms, it would be
+    /// empty.
+    #[test]
+    fn a_window_is_advised_beside_a_flow_that_its_program_limits() {
+        let [one, mut other] = [0, 1].map(|turn| held_by_losses(1 + turn as u16, turn, 100, 80));
+        other.limits = Limits::only(Class::Application, Duration::from_secs(SECONDS));
+        let limits = other.limits;
+        other.on_full_path = other.on_full_path.map(|view| OnFullPath { limits, ..view });
+        other.conclude();
+        let mut flows = [one, other];
+        name_shared_paths(&mut flows);
+        let fix = &flows[0].fix;
+        assert_eq!(flows[1].verdict.class, Class::Application);
+        assert!(fix.contains("a window of 20 kB on the receiver"), "{fix}");
+        assert_eq!(flows[0].evidence.sweet_spot(), Some(Bytes::new(20_000)));
     }
 
     #[test]

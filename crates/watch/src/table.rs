@@ -1,8 +1,10 @@
 use std::collections::{HashMap, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive, larger_side};
-use sweetspot_diagnose::{Class, Flow, SENDER_OR_PATH, name_shared_paths, percent};
+use sweetspot_diagnose::{
+    Class, Flow, SENDER_OR_PATH, fills_queue, is_noticeable_beside, name_shared_paths, percent,
+};
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
@@ -44,6 +46,8 @@ pub struct ConnectionRow {
     side: Side,
     /// The period as measured by the other end, if that is on this host and is the sender, which knows more.
     by_sender: Option<Box<Period>>,
+    /// Another connection between its hosts fills the queue of their path.
+    is_beside_filling_flow: bool,
     round: u64,
     is_one_interval: bool,
 }
@@ -79,6 +83,7 @@ impl ConnectionList {
             self.by_ends.retain(|_, cookie| self.rows.contains_key(cookie));
         }
         self.share_verdicts();
+        self.note_filling_flows();
     }
 
     /// The `n` connections with the highest receive rate in the interval before the last reading. Leaves out idle connections,
@@ -120,6 +125,30 @@ impl ConnectionList {
         }
     }
 
+    /// Notes which connections have one beside them, between the same hosts, that fills the queue of their path.
+    fn note_filling_flows(&mut self) {
+        let mut by_hosts: HashMap<[IpAddr; 2], Vec<u64>> = HashMap::new();
+        for row in self.rows.values_mut() {
+            row.is_beside_filling_flow = false;
+            by_hosts.entry(row.hosts()).or_default().push(row.connection.cookie);
+        }
+        for beside in by_hosts.into_values().filter(|beside| beside.len() > 1) {
+            let rows = beside.iter().filter_map(|cookie| self.rows.get(cookie));
+            let filling: Vec<(u64, f64)> = rows
+                .map(|row| (row.connection.cookie, row.period()))
+                .filter(|(_, period)| fills_queue(period.named().class))
+                .map(|(cookie, period)| (cookie, period.evidence.goodput.as_f64()))
+                .collect();
+            for cookie in beside {
+                let Some(row) = self.rows.get_mut(&cookie) else { continue };
+                let own = row.period().evidence.goodput.as_f64();
+                row.is_beside_filling_flow = filling
+                    .iter()
+                    .any(|(other, rate)| *other != cookie && is_noticeable_beside(*rate, own));
+            }
+        }
+    }
+
     /// The connections, in no particular order.
     pub fn rows(&self) -> impl Iterator<Item = &ConnectionRow> {
         self.rows.values()
@@ -133,10 +162,8 @@ impl ConnectionList {
     /// The diagnosis of the connection in `row`, for the same period as its limit, beside the other connections between the same
     /// hosts. `is_own_namespace` is as for [`diagnosis`].
     pub fn diagnosis(&self, row: &ConnectionRow, is_own_namespace: bool) -> Flow {
-        let hosts =
-            |row: &ConnectionRow| [row.connection.local, row.connection.remote].map(|end| end.ip());
         let is_beside = |other: &&ConnectionRow| {
-            hosts(other) == hosts(row) && other.connection.cookie != row.connection.cookie
+            other.hosts() == row.hosts() && other.connection.cookie != row.connection.cookie
         };
         let all = std::iter::once(row).chain(self.rows().filter(is_beside));
         let mut flows: Vec<Flow> =
@@ -181,9 +208,14 @@ impl ConnectionRow {
             rate: Rate::ZERO,
             side: Side::default(),
             by_sender: None,
+            is_beside_filling_flow: false,
             round: 0,
             is_one_interval,
         }
+    }
+
+    fn hosts(&self) -> [IpAddr; 2] {
+        [self.connection.local, self.connection.remote].map(|end| end.ip())
     }
 
     /// Ends the interval since the previous reading, or since the first one if all is one interval.
@@ -264,9 +296,16 @@ impl ConnectionRow {
         Some(sample.mss * u64::from(sample.congestion_window))
     }
 
-    /// The window that would be as fast without a queue, once the path's capacity is known.
+    /// The window that would be as fast without a queue, once the path's capacity is known. There is none beside a connection
+    /// that keeps the queue full.
     pub fn sweet_spot(&self) -> Option<Bytes> {
-        self.period().evidence.sweet_spot()
+        let evidence = self.period().evidence;
+        evidence.sweet_spot().filter(|_| !self.is_beside_filling_flow)
+    }
+
+    /// Whether a standing queue has shown the path's capacity.
+    pub fn knows_capacity(&self) -> bool {
+        self.period().evidence.sweet_spot().is_some()
     }
 
     /// Payload in both directions since the connection began.

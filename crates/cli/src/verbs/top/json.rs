@@ -75,6 +75,6 @@ fn entry(row: &ConnectionRow) -> ConnectionJson {
         limited_by: period.named().class,
         limited_by_words: limited_by(&period),
         limits: period.limits,
-        sweet_spot_bytes: count(period.evidence.sweet_spot()),
+        sweet_spot_bytes: count(row.sweet_spot()),
     }
 }

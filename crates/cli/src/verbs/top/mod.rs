@@ -52,7 +52,8 @@ Members of --json:
     window_bytes       the receiver's window
     cwnd_bytes         the congestion window
     sweet_spot_bytes   the smallest window at full rate; null until a
-                       standing queue has shown the path's capacity
+                       standing queue has shown the path's capacity, and
+                       beside another connection that fills the path
     bytes, retransmitted_segments
     limited_by, limited_by_words
                        the class as diagnose names it, and words

@@ -56,7 +56,7 @@ impl TunedHere {
             "cannot see which process owns this connection; run top as root to tune it".to_owned(),
         )?;
         let sends = row.side() == Side::Sender && row.rate() > Rate::ZERO;
-        if sends && row.sweet_spot().is_none() {
+        if sends && !row.knows_capacity() {
             return Err(untunable(row.period().named().cause));
         }
         let start = || -> io::Result<(Child, TempDir)> {

@@ -6,7 +6,7 @@ use ratatui::style::{Style, Stylize};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Cell, Paragraph, Row as Line1, Sparkline, Table as Grid, Wrap};
 use sweetspot_diagnose::live::Period;
-use sweetspot_diagnose::{Class, Flow, counted};
+use sweetspot_diagnose::{Class, Evidence, Flow, counted};
 use sweetspot_program::print::whole_parts;
 
 use super::columns::{
@@ -226,7 +226,7 @@ fn draw_row(
 ) {
     let c = &row.connection;
     let mut lines = vec![format!("{} <-> {}", c.local, c.remote)];
-    let time = flow.time();
+    let (time, spot) = (flow.time(), sweet_spot(flow.evidence()));
     // On a small terminal, the tuner's actions have precedence.
     let (tuned, held) = tuning.unwrap_or_default();
     lines.extend(tuned);
@@ -244,7 +244,7 @@ fn draw_row(
             size(row.congestion_window()),
             counted(row.retransmitted(), "segment", "segments"),
         ),
-        sweet_spot(row),
+        spot,
     ]);
     let past = graph_height(&lines, area);
     let [words, rates, trips] =
@@ -265,9 +265,13 @@ fn graph_height(lines: &[String], area: Rect) -> u16 {
     u16::try_from(left.min(7)).ok().filter(|height| *height >= 3).unwrap_or(0)
 }
 
-fn sweet_spot(row: &ConnectionRow) -> String {
-    match row.sweet_spot() {
-        Some(window) => format!("sweet spot {}", size(Some(window))),
+/// The window that the fix names, from the same evidence.
+fn sweet_spot(evidence: &Evidence) -> String {
+    match evidence.sweet_spot() {
+        Some(window) => format!("sweet spot {window}"),
+        None if evidence.others_fill_path => {
+            "no sweet spot for this connection alone: another one fills the path".to_owned()
+        }
         None => "sweet spot unknown: no standing queue has shown the path's capacity".to_owned(),
     }
 }
