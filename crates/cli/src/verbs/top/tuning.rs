@@ -120,6 +120,9 @@ impl TunedHere {
         let state = match (running, trouble.lines().last(), last) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
             (true, None, Some(event)) if holds => format!("Tuning (u removes the limit): {event}"),
+            (true, None, Some(event)) if event.kind == TuneEventKind::LetGo => {
+                format!("Tuned (u stops it), but the limit was lifted: {}", event.why)
+            }
             (true, None, Some(event)) => format!("Tuning, no limit now (u stops it); {event}"),
             (true, None, None) => "Tuning, nothing to limit so far (u stops it)".to_owned(),
             (false, None, _) => "Tuning has ended; t tunes again".to_owned(),
