@@ -254,6 +254,11 @@ impl Evidence {
         self.hangs_for = unread_for.filter(hangs);
     }
 
+    /// Whether the window scale shows a small buffer: the program set it, or a device on the path removed the option.
+    pub(crate) fn has_small_buffer(&self) -> bool {
+        self.scale == Some(0) && !self.unscaled
+    }
+
     /// Whether only the receiver's kernel was sampled. Only the sender's counts retransmissions.
     pub(crate) fn is_by_receiver(&self) -> bool {
         self.is_sampled && self.retransmitted.is_none()

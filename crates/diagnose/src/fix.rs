@@ -257,6 +257,10 @@ fn receiver_window_fix(e: &Evidence) -> String {
             "On the receiver, look at Recv-Q (ss -t). If it stays near 0, {buffer} If data waits there, the program reads too slowly: \
              make it read faster, because a larger buffer would only fill up."
         ),
+        Reader::Late if e.has_small_buffer() => format!(
+            "On the receiver: {buffer} Each short pause of the program fills so small a buffer. If Recv-Q (ss -t) stays high with a \
+             larger one, make the program read faster."
+        ),
         Reader::Late => format!(
             "On the receiver: first make the program read faster, because unread data filled the buffer. If Recv-Q (ss -t) then stays \
              near 0, {buffer}"

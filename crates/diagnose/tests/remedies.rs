@@ -52,6 +52,16 @@ fn the_fix_for_a_small_window_depends_on_the_reader() {
     }
 }
 
+/// A window scale of 0 shows a buffer of 64 KiB or less, which short pauses of the reader fill.
+#[test]
+fn the_fix_for_a_tiny_buffer_comes_before_its_late_reader() {
+    let mut evidence = held_by_window();
+    (evidence.reader, evidence.scale) = (Reader::Late, Some(0));
+    let fix = verdict(Class::ReceiverWindow, &evidence).fix;
+    let [buffer, reads] = ["SO_RCVBUF", "read faster"].map(|words| fix.find(words));
+    assert!(buffer.is_some() && buffer < reads, "{fix}");
+}
+
 /// RFC 7323, section 2.2: unless both ends send the option, the window is the field's 16 bits.
 #[test]
 fn the_fix_for_a_missing_window_scale_is_not_a_larger_buffer() {

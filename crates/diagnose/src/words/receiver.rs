@@ -22,7 +22,7 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
     words += ".";
     if let Some(clamp) = WindowClamp::binding(e) {
         words += &clamp.words();
-    } else if e.scale == Some(0) && !e.unscaled {
+    } else if e.has_small_buffer() {
         words += " The window scale was 0: the program set a small SO_RCVBUF before connect or \
                   listen, or a device on the path removed the option.";
     } else if e.reader == Reader::Late {
