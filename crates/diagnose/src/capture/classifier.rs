@@ -80,6 +80,8 @@ pub(super) struct StreamSummary {
     paced_at: Option<Rate>,
     /// The sender's kernel reported that the send buffer stopped the program most of the time.
     stopped_by_buffer: bool,
+    /// The sender's kernel reported that data waited to be sent nearly all the time.
+    keeps_data_waiting: bool,
     /// The window that flights fill, if the capture lacks the window scale but the flights determine it.
     pub filled: Option<Bytes>,
     /// Whether the receiving program often reads late, and unread data kept the windows that were full far below the largest one.
@@ -125,6 +127,7 @@ impl StreamSummary {
             paced: evidence.paced,
             paced_at: stream.reported().pacing_limit.map(|limit| limit.scaled(FULL_PATH_SHARE)),
             stopped_by_buffer: stream.reported().is_stopped_by_buffer,
+            keeps_data_waiting: stream.reported().keeps_data_waiting,
             filled,
             unread_fills: false,
             small,
@@ -179,6 +182,10 @@ pub(super) fn class(account: &Account, summary: &StreamSummary) -> Class {
         Hold::Idle if summary.may_vary => Class::Unknown,
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing if summary.stopped_by_buffer => {
             Class::SenderWindow
+        }
+        // The congestion window left data waiting, and the host was slow to send after acknowledgements.
+        Hold::Idle | Hold::IdleOrFull | Hold::Pausing if summary.keeps_data_waiting => {
+            class(&Account { hold: Hold::Growing, ..*account }, summary)
         }
         Hold::Idle | Hold::IdleOrFull | Hold::Pausing => Class::Application,
         Hold::Waiting => Class::WaitingForPeer,

@@ -22,6 +22,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use self::history::{ConnectionHistory, STEADY};
 use self::period::Totals;
 use crate::evidence::QUEUE;
+use crate::limits::FREQUENT_SHARE;
 use crate::{Class, Evidence, Limits};
 
 pub(crate) use self::history::PROMPT_WINDOW_SHARE;
@@ -244,6 +245,13 @@ impl Live {
     /// The role of this end in the last interval with data.
     pub fn side(&self) -> Side {
         self.side
+    }
+
+    /// Whether this end sends most data, and seldom lacked data to send.
+    pub fn keeps_data_waiting(&self) -> bool {
+        let seldom_lacks = self.sending.family_share(Class::Application) < FREQUENT_SHARE;
+        let is_measured = self.sending.total() > Duration::ZERO;
+        is_measured && seldom_lacks && self.direction() == Side::Sender
     }
 
     /// The direction of most data since the first sample, to which [`evidence`](Live::evidence) refers. A few bytes that answer a

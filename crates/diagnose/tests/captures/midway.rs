@@ -76,6 +76,16 @@ fn level(rounds: u64, rtt: impl Fn(u64) -> u64) -> Flow {
 
 /// `flight` full segments per round, with an RTT of `rtt` ms in it. The windows have space for more at any scale.
 fn in_rounds(rounds: u64, flight: impl Fn(u64) -> u64, rtt: impl Fn(u64) -> u64) -> Captured {
+    answered_after(ANSWER, rounds, flight, rtt)
+}
+
+/// As [`in_rounds`], with data `answer` microseconds after each acknowledgement.
+fn answered_after(
+    answer: u64,
+    rounds: u64,
+    flight: impl Fn(u64) -> u64,
+    rtt: impl Fn(u64) -> u64,
+) -> Captured {
     let mut captured = Captured::default();
     let (mut now, mut next) = (0, 0);
     for round in 0..rounds {
@@ -86,7 +96,7 @@ fn in_rounds(rounds: u64, flight: impl Fn(u64) -> u64, rtt: impl Fn(u64) -> u64)
         }
         now += rtt(round) * 1000;
         captured.take(now, Segment { options: clock(now), ..back(1 + next * MSS, 1) });
-        now += ANSWER;
+        now += answer;
     }
     captured
 }
@@ -110,6 +120,20 @@ fn a_level_flight_is_the_send_buffer_s_if_the_kernel_reports_it() {
         let verdict = captured.flow().verdict;
         assert_eq!(verdict.class, class, "{}", verdict.words);
     }
+}
+
+/// On a busy host, data leave 10 ms after the acknowledgement that permits them, as if the program had paused. Its kernel knows
+/// that the data waited.
+#[test]
+fn a_slow_host_is_no_pausing_program_if_its_kernel_has_data() {
+    let with_data = |keeps_data_waiting| {
+        let mut captured = answered_after(10_000, 200, |round| 30 + round, |_| 50);
+        captured.know_sender(SenderReport { keeps_data_waiting, ..SenderReport::default() });
+        captured.flow().verdict
+    };
+    assert_eq!(with_data(false).class, Class::Application);
+    let verdict = with_data(true);
+    assert_eq!(verdict.class, Class::Transport, "{}", verdict.words);
 }
 
 /// CUBIC grows by 0.53 segments per RTT at least (RFC 9438, section 4.3).

@@ -97,6 +97,7 @@ impl OwnSenders {
             let report = SenderReport {
                 pacing_limit: live.last().and_then(|last| last.pacing_limit),
                 is_stopped_by_buffer: live.limits().dominant() == Class::SenderWindow,
+                keeps_data_waiting: live.keeps_data_waiting(),
             };
             reading.know_sender(*ends, report);
         }

@@ -7,4 +7,6 @@ pub struct SenderReport {
     pub pacing_limit: Option<Rate>,
     /// Whether the send buffer stopped the program for most of the time with data in flight.
     pub is_stopped_by_buffer: bool,
+    /// Whether data waited to be sent nearly all the time, so that pauses are not the program's.
+    pub keeps_data_waiting: bool,
 }
