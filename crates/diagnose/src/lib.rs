@@ -55,5 +55,5 @@ pub use facts::{Facts, RetransmissionFacts, RttFacts, WindowFacts};
 pub use flow::{ApplicationTime, CaptureExtent, Flow, SENDER_OR_PATH};
 pub use limits::{Limits, percent};
 pub use quantities::{counted, in_rate};
-pub use shared::{fills_queue, is_noticeable_beside, name_shared_paths};
+pub use shared::{have_filling_neighbours, name_shared_paths};
 pub use verdict::{LimitVerdict, NamedLimit};

@@ -44,13 +44,24 @@ fn is_beside_filling_flow(flow: &Flow, flows: &[Flow]) -> bool {
     parts(flow, flows).any(|(other, _)| fills_queue(other.verdict.class))
 }
 
+/// For each of the live connections between two hosts, by rate and limit: whether another one with a noticeable part fills the path.
+pub fn have_filling_neighbours(connections: &[(Rate, Class)]) -> Vec<bool> {
+    let others_fill = |(at, (own, _)): (usize, &(Rate, Class))| {
+        connections.iter().enumerate().any(|(other, (rate, limit))| {
+            let is_noticeable = is_noticeable_beside(rate.as_f64(), own.as_f64());
+            other != at && fills_queue(*limit) && is_noticeable
+        })
+    };
+    connections.iter().enumerate().map(others_fill).collect()
+}
+
 /// Whether a flow with this limit sends ever more until the path's queue is full.
-pub fn fills_queue(limit: Class) -> bool {
+fn fills_queue(limit: Class) -> bool {
     matches!(limit, Class::Bandwidth | Class::Congestion | Class::Transport | Class::Opportunity)
 }
 
 /// Whether a flow at `rate` carries a noticeable part beside one at `own`.
-pub fn is_noticeable_beside(rate: f64, own: f64) -> bool {
+fn is_noticeable_beside(rate: f64, own: f64) -> bool {
     rate > (1.0 - RATE_TOLERANCE) * own
 }
 
@@ -199,6 +210,20 @@ mod tests {
         assert_eq!(flows[1].verdict.class, Class::Application);
         assert!(fix.contains("a window of 20 kB on the receiver"), "{fix}");
         assert_eq!(flows[0].evidence.sweet_spot(), Some(Bytes::new(20_000)));
+    }
+
+    /// A part is noticeable from a twentieth on: 1 Mbit/s beside 16 Mbit/s, but not beside 32.
+    #[test]
+    fn a_live_connection_has_no_sweet_spot_beside_one_that_fills_the_path() {
+        let neighbours = |connections: [(u64, Class); 2]| {
+            have_filling_neighbours(
+                &connections.map(|(mbit, limit)| (Rate::from_mbit_per_second(mbit), limit)),
+            )
+        };
+        let full = Class::Bandwidth;
+        assert_eq!(neighbours([(16, full), (1, full)]), [true, true]);
+        assert_eq!(neighbours([(32, full), (1, full)]), [false, true]);
+        assert_eq!(neighbours([(16, full), (1, Class::Application)]), [false, true]);
     }
 
     #[test]

@@ -3,7 +3,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use sweetspot_diagnose::live::{Live, OBSERVATION, Period, Side, SlidingLive, larger_side};
 use sweetspot_diagnose::{
-    Class, Flow, SENDER_OR_PATH, fills_queue, is_noticeable_beside, name_shared_paths, percent,
+    Class, Flow, SENDER_OR_PATH, have_filling_neighbours, name_shared_paths, percent,
 };
 use sweetspot_linux::diag::DiagConnection;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
@@ -133,18 +133,13 @@ impl ConnectionList {
             by_hosts.entry(row.hosts()).or_default().push(row.connection.cookie);
         }
         for beside in by_hosts.into_values().filter(|beside| beside.len() > 1) {
-            let rows = beside.iter().filter_map(|cookie| self.rows.get(cookie));
-            let filling: Vec<(u64, f64)> = rows
-                .map(|row| (row.connection.cookie, row.period()))
-                .filter(|(_, period)| fills_queue(period.named().class))
-                .map(|(cookie, period)| (cookie, period.evidence.goodput.as_f64()))
-                .collect();
-            for cookie in beside {
-                let Some(row) = self.rows.get_mut(&cookie) else { continue };
-                let own = row.period().evidence.goodput.as_f64();
-                row.is_beside_filling_flow = filling
-                    .iter()
-                    .any(|(other, rate)| *other != cookie && is_noticeable_beside(*rate, own));
+            let periods = beside.iter().filter_map(|cookie| Some(self.rows.get(cookie)?.period()));
+            let limits: Vec<_> =
+                periods.map(|period| (period.evidence.goodput, period.named().class)).collect();
+            for (cookie, fills) in beside.iter().zip(have_filling_neighbours(&limits)) {
+                if let Some(row) = self.rows.get_mut(cookie) {
+                    row.is_beside_filling_flow = fills;
+                }
             }
         }
     }

@@ -320,6 +320,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use ratatui::widgets::TableState;
+    use sweetspot_diagnose::{LimitVerdict, Limits};
+    use sweetspot_units::{Duration, Rate};
     use sweetspot_watch::ConnectionList;
 
     use super::super::order::SortOrder;
@@ -387,6 +389,23 @@ mod tests {
         // 120 characters take two lines of 80.
         assert_eq!(graph_height(&broken, area), 7);
         assert_eq!(graph_height(&broken, Rect::new(0, 0, 80, 16)), 4);
+    }
+
+    /// 13.042 Mbit/s x 40 ms is 65.21 kB, as the fix prints it.
+    #[test]
+    fn the_sweet_spot_is_the_window_that_the_fix_names() {
+        let mut evidence = Evidence::default();
+        evidence.goodput = Rate::from_bits_per_second(13_042_000);
+        evidence.capacity = Some(evidence.goodput);
+        evidence.rtt_min = Some(Duration::from_millis(40));
+        evidence.rtt = Some(Duration::from_millis(60));
+        let limits = Limits::only(Class::Bandwidth, Duration::from_secs(10));
+        let fix = |evidence: &Evidence| LimitVerdict::new(&limits, evidence).fix;
+        assert_eq!(sweet_spot(&evidence), "sweet spot 65.21 kB");
+        assert!(fix(&evidence).contains("a window of 65.21 kB"), "{}", fix(&evidence));
+        evidence.others_fill_path = true;
+        assert!(sweet_spot(&evidence).starts_with("no sweet spot"), "{}", sweet_spot(&evidence));
+        assert!(!fix(&evidence).contains("set a window"), "{}", fix(&evidence));
     }
 
     #[test]
