@@ -120,10 +120,7 @@ impl TunedHere {
         let state = match (running, trouble.lines().last(), last) {
             (_, Some(trouble), _) => format!("Not tuned: {trouble}"),
             (true, None, Some(event)) if holds => format!("Tuning (u removes the limit): {event}"),
-            (true, None, Some(event)) if event.kind == TuneEventKind::LetGo => {
-                format!("Tuned (u stops it), but the limit was lifted: {}", event.why)
-            }
-            (true, None, Some(event)) => format!("Tuning, no limit now (u stops it); {event}"),
+            (true, None, Some(event)) => event.without_limit(),
             (true, None, None) => "Tuning, nothing to limit so far (u stops it)".to_owned(),
             (false, None, _) => "Tuning has ended; t tunes again".to_owned(),
         };
@@ -171,6 +168,16 @@ impl TuningEvent {
         let limit = window.or(pace).filter(|_| kind != TuneEventKind::LetGo);
         Some(TuningEvent { kind, why: why.into(), limit })
     }
+
+    /// The state after this event, which leaves the connection without a limit.
+    fn without_limit(&self) -> String {
+        match self.kind {
+            TuneEventKind::LetGo => {
+                format!("Tuned (u stops it), but the limit was lifted: {}", self.why)
+            }
+            _ => format!("Tuning, no limit now (u stops it); {self}"),
+        }
+    }
 }
 
 impl fmt::Display for TuningEvent {
@@ -208,6 +215,8 @@ mod tests {
     fn a_released_connection_has_no_limit() {
         let let_go = r#"{"event":"let_go","why":"others","to_bytes":2016000}"#;
         let event = TuningEvent::last_of(let_go).unwrap();
+        let words = event.without_limit();
+        assert_eq!(words, "Tuned (u stops it), but the limit was lifted: others");
         assert_eq!((event.to_string().as_str(), event.limit), ("released: others", None));
     }
 }
