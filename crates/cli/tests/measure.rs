@@ -305,7 +305,7 @@ fn a_far_end_that_dies_ends_the_measurement_with_an_error() -> TestResult {
 
 /// Each start of `serve` has another certificate, so a ticket for an earlier one is never accepted.
 #[test]
-fn a_refused_ticket_or_an_unused_identity_ends_the_first_measurement() -> TestResult {
+fn a_refused_ticket_or_a_missing_identity_ends_the_first_measurement() -> TestResult {
     let dir = tempfile::tempdir()?;
     let serve = |listen: &str| -> std::io::Result<(Child, String)> {
         let mut serve = Command::new(PROGRAM)
@@ -336,11 +336,11 @@ fn a_refused_ticket_or_an_unused_identity_ends_the_first_measurement() -> TestRe
     assert_eq!(watched.status.code(), Some(1), "{printed}");
     assert!(printed.contains("another certificate") && !series.exists(), "{printed}");
 
-    let unused =
+    let keyless =
         Command::new(PROGRAM).args(["measure", &ticket, "--identity", "nofile"]).output()?;
-    let printed = String::from_utf8_lossy(&unused.stderr);
-    assert_eq!(unused.status.code(), Some(2), "{printed}");
-    assert!(printed.contains("--identity has no effect"), "{printed}");
+    let printed = String::from_utf8_lossy(&keyless.stderr);
+    assert_eq!(keyless.status.code(), Some(1), "{printed}");
+    assert!(printed.contains("--identity nofile: there is no such file"), "{printed}");
     Ok(())
 }
 

@@ -234,11 +234,11 @@ impl ContactArguments {
         };
         let own = match ticket.proof {
             TicketProof::OwnKey => Some(existing_identity(self.identity.as_deref())?),
-            TicketProof::Secret { .. } if self.identity.is_some() => {
-                let wrong = "--identity has no effect: this ticket holds a secret, which counts instead of your key; leave it out";
-                return Err(UsageError::new(wrong).into());
+            // Its secret counts, but a script may name the key for tickets of both kinds.
+            TicketProof::Secret { .. } => {
+                self.identity.as_deref().map(|path| existing_identity(Some(path))).transpose()?;
+                None
             }
-            TicketProof::Secret { .. } => None,
         };
         Ok(Some(Contact::Ticket(Box::new(ticket), own)))
     }
