@@ -112,7 +112,14 @@ fn fq_codel_is_recognised_as_per_flow_queueing() -> TestResult {
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let measured: Value = serde_json::from_slice(&output.stdout)?;
-    assert_eq!(measured["directions"][0]["discipline"]["value"], "per-flow", "{measured}");
+    let down = &measured["directions"][0];
+    assert_eq!(down["discipline"]["value"], "per-flow", "{measured}");
+    let low = down["buffer_bytes"]["low"].as_f64().ok_or("no bound of the buffer")?;
+    assert!(down["buffer_bytes"]["unknown"].is_string(), "{measured}");
+    // The longest observed queue fitted into the buffer; one byte is a rounding.
+    let longest = measured["intrusion"]["longest_queue_s"].as_f64().ok_or("no queue")?;
+    let capacity = down["capacity_bps"]["value"].as_f64().ok_or("no capacity")?;
+    assert!(low + 1.0 >= longest * capacity / 8.0, "{measured}");
     let help = Command::new(PROGRAM).args(["measure", "--help"]).output()?;
     let help = String::from_utf8(help.stdout)?;
     let (_, members) = help.split_once("Members of --json:").ok_or("no members")?;
@@ -183,7 +190,7 @@ fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> TestResult {
     let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
     let printed = String::from_utf8(output.stderr)?;
     assert_eq!(output.status.code(), Some(1), "{printed}");
-    assert!(printed.contains("a scenario needs the capacity, which is unknown"), "{printed}");
+    assert!(printed.contains("day.toml: it needs the capacity, which is unknown"), "{printed}");
     assert!(!file.exists() && series.exists());
     Ok(())
 }
@@ -231,7 +238,7 @@ fn a_scenario_that_cannot_be_written_leaves_the_results_and_the_page() -> TestRe
         assert_eq!(output.status.code(), Some(1), "{printed}");
         assert!(String::from_utf8(output.stdout)?.contains(result), "{printed}");
         assert!(page.exists() && !file.exists(), "{printed}");
-        let words = format!("wrote no {}: a scenario needs the capacity", file.display());
+        let words = format!("wrote no {}: it needs the capacity", file.display());
         assert!(printed.contains(&words), "{printed}");
     }
     Ok(())

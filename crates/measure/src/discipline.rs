@@ -175,9 +175,10 @@ impl Packet for Replayed {
     }
 }
 
-/// Whether packets were dropped at queueing delays other than a full buffer's.
-pub(crate) fn drops_early(overload: &Overload<'_>) -> bool {
-    wait_when_full(overload).is_ok_and(|full| drops_elsewhere(overload, full))
+/// Whether an AQM chose the dropped packets: at queueing delays other than a full buffer's, or from one flow's queue of several.
+pub(crate) fn drops_by_aqm(overload: &Overload<'_>) -> bool {
+    own_queue(overload, overload.longest_wait_s())
+        || wait_when_full(overload).is_ok_and(|full| drops_elsewhere(overload, full))
 }
 
 /// The queueing delay of the packets next to the last drops.

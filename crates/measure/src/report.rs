@@ -295,7 +295,7 @@ fn of_queue(
     let Some(overload) = filled else {
         return nothing(UnknownDiscipline::NoReference);
     };
-    let BufferDepth { bytes, delay } = buffer_depth(&overload);
+    let BufferDepth { bytes, delay } = buffer_depth(&overload, longest_queue(o));
     let both = skipped.map(|skipped| format!("{}; {skipped}", bytes.how()));
     let buffer = BufferDepth { bytes: bytes.because(both.clone()), delay: delay.because(both) };
     (discipline(&overload, o.slight.as_ref()).map_err(because), buffer)

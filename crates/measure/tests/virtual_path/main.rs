@@ -3,7 +3,7 @@
 mod path;
 
 use path::{Truth, followed, measure, timed};
-use sweetspot_measure::{Direction, DirectionReport, Discipline, Plan, Purpose};
+use sweetspot_measure::{Bound, Direction, DirectionReport, Discipline, Finding, Plan, Purpose};
 use sweetspot_path::Random;
 use sweetspot_units::{Bytes, Duration, Rate};
 
@@ -130,6 +130,25 @@ fn each_queue_discipline_is_identified_by_its_overload_behaviour() {
         // 160 ms: four BDPs, as in buffers for which the discipline matters.
         let down = found(Truth { queue, buffer: Bytes::new(1_000_000), ..Truth::plain() });
         assert_eq!(down.discipline, Ok(expected), "{queue}");
+    }
+}
+
+/// The queue that was observed fitted into the buffer, whatever the AQM dropped.
+#[test]
+fn a_buffer_behind_per_flow_queues_is_at_least_the_longest_observed_queue() {
+    for (mbit, buffer) in [(8, 120_000), (50, 1_000_000)] {
+        let (rate, buffer) = (Rate::from_mbit_per_second(mbit), Bytes::new(buffer));
+        let truth = Truth { rate, buffer, queue: "fq-codel", ..Truth::plain() };
+        let report = measure(truth, plan(), 7);
+        let down = &report.directions[0];
+        let Finding::Bounded { bound: Bound::AtLeast(low), why } = &down.buffer.bytes else {
+            panic!("{:?}", down.buffer)
+        };
+        assert_eq!(why, "drops come from the AQM, not from a full buffer");
+        let longest = Duration::from_secs_f64(report.intrusion.longest_queue_s);
+        assert_eq!(*low, down.capacity.value().unwrap() * longest);
+        // The capacity is accurate to 1 %.
+        assert!(low.as_f64() <= buffer.as_f64() * 1.01, "{low} of {buffer}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use sweetspot_measure::{Direction, DirectionReport, Discipline};
+use sweetspot_measure::{Bound, Direction, DirectionReport, Discipline, Finding};
 use sweetspot_scenario::Scenario;
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Probability, Rate};
@@ -54,11 +54,12 @@ impl PathFile {
         let rate = forward
             .capacity
             .result()
-            .map_err(|why| format!("a scenario needs the capacity, which is unknown ({why})"))?;
-        let rtt =
-            report.round_trip.base.result().map_err(|why| {
-                format!("a scenario needs the base RTT, which is unknown ({why})")
-            })?;
+            .map_err(|why| format!("it needs the capacity, which is unknown ({why})"))?;
+        let rtt = report
+            .round_trip
+            .base
+            .result()
+            .map_err(|why| format!("it needs the base RTT, which is unknown ({why})"))?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
         let loss = forward.loss.rate.estimate().map(|loss| [loss.low, loss.high]);
@@ -173,7 +174,7 @@ fn direction(
 }
 
 /// The method that measured a value, or the reason for its absence.
-fn how<T: Copy>(finding: &sweetspot_measure::Finding<T>) -> String {
+fn how<T: Copy>(finding: &Finding<T>) -> String {
     let is = if finding.result().is_ok() { "measured" } else { "not measured" };
     format!("{is}: {}", finding.how())
 }
@@ -186,8 +187,8 @@ fn assumed(forward: &DirectionReport, rate: Rate, rtt: Duration) -> Vec<String> 
     }
     let queue = in_words(queue(forward).0);
     if forward.buffer.bytes.value().is_none() {
-        let size = short(rate * rtt);
-        assumed.push(format!("{queue} buffer of {size}, one bandwidth-delay product"));
+        let (size, why) = assumed_buffer(forward, rate, rtt);
+        assumed.push(format!("{queue} buffer of {}, {why}", short(size)));
     } else if forward.discipline.is_err() {
         assumed.push(format!("{queue} queue"));
     }
@@ -198,7 +199,20 @@ fn buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, Strin
     let bytes = &forward.buffer.bytes;
     match bytes.value() {
         Some(found) => (found, how(bytes)),
-        None => (rate * rtt, format!("assumed to be a bandwidth-delay product; {}", how(bytes))),
+        None => {
+            let (size, why) = assumed_buffer(forward, rate, rtt);
+            (size, format!("assumed to be {why}; {}", how(bytes)))
+        }
+    }
+}
+
+/// The size assumed for a buffer without a measured one, and its source: not below the queue that was observed in it.
+fn assumed_buffer(forward: &DirectionReport, rate: Rate, rtt: Duration) -> (Bytes, &'static str) {
+    match forward.buffer.bytes {
+        Finding::Bounded { bound: Bound::AtLeast(observed), .. } if observed > rate * rtt => {
+            (observed, "as large as the longest observed queue")
+        }
+        _ => (rate * rtt, "one bandwidth-delay product"),
     }
 }
 
@@ -231,7 +245,7 @@ fn queue(forward: &DirectionReport) -> (&'static str, String) {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_measure::{Finding, Measurement, Plan};
+    use sweetspot_measure::{Measurement, Plan};
 
     use super::*;
 
@@ -250,6 +264,18 @@ mod tests {
             // 20 Mbit/s times 40 ms is 100 kB.
             assert!(assumed.iter().any(|a| a.starts_with(words)), "{assumed:?}");
             assert_eq!(queue(&direction).0, key);
+            // A queue of 150 kB was in that buffer; one of 50 kB says nothing about 100 kB.
+            for (observed, size) in [(150_000, 150_000), (50_000, 100_000)] {
+                let bound = Bound::AtLeast(Bytes::new(observed));
+                let bytes = Finding::bounded(bound, "drops come from the AQM");
+                let bounded = DirectionReport {
+                    buffer: sweetspot_measure::BufferDepth { bytes, ..direction.buffer.clone() },
+                    ..direction.clone()
+                };
+                assert_eq!(buffer(&bounded, rate, rtt).0, Bytes::new(size));
+                let words = short(Bytes::new(size));
+                assert!(super::assumed(&bounded, rate, rtt)[1].contains(&words), "{words}");
+            }
             let known = Finding::known(Bytes::new(1), Bytes::new(1), Bytes::new(1), "");
             let measured = DirectionReport {
                 buffer: sweetspot_measure::BufferDepth { bytes: known, ..direction.buffer.clone() },

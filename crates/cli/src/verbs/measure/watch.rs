@@ -175,7 +175,7 @@ impl Watch<'_> {
             Err(why) => {
                 note!("not added to {}: {why}", path.shown());
                 if written.is_err() {
-                    *written = Err(why);
+                    *written = Err(format!("wrote no {}: {why}", path.shown()));
                 }
             }
         }
