@@ -177,13 +177,13 @@ fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> TestR
     Ok(())
 }
 
-/// 1 kB is less than a train takes, so the capacity stays unknown.
+/// The echoes take 4 kB. A train of six packets takes 9 kB, so the capacity stays unknown.
 #[test]
 fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> TestResult {
     let dir = tempfile::tempdir()?;
     let (series, file) = (dir.path().join("day.jsonl"), dir.path().join("day.toml"));
     let command = format!(
-        "measure --direction up --budget 1kB --watch 1s --times 1 --series {} --scenario {}",
+        "measure --direction up --budget 5kB --watch 1s --times 1 --series {} --scenario {}",
         series.display(),
         file.display()
     );
@@ -195,16 +195,29 @@ fn watch_reports_that_a_scenario_needs_the_unknown_capacity() -> TestResult {
     Ok(())
 }
 
+/// 60 echoes of 100 B, there and back, take 12 kB; the 20 of --quick take 4 kB.
+#[test]
+fn a_budget_too_small_for_the_rtt_is_rejected() -> TestResult {
+    for (option, budget, min) in [("--gentle", "1kB", "12 kB"), ("--quick", "3.9kB", "4 kB")] {
+        let command = ["measure", "sweetspot1:x", "--budget", budget, option];
+        let refused = Command::new(PROGRAM).args(command).output()?;
+        let printed = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{printed}");
+        assert!(printed.contains(&format!("the RTT alone needs {min}")), "{printed}");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestResult {
     let dir = tempfile::tempdir()?;
-    let Some(output) = across(dir.path(), "measure --direction up --budget 1kB")? else {
+    let Some(output) = across(dir.path(), "measure --direction up --budget 12kB")? else {
         return Ok(());
     };
     let words = String::from_utf8(output.stdout)?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(words.contains("would exceed the budget of 1 kB"), "{words}");
-    assert!(words.contains("Both ends sent 0 B in total; "), "{words}");
+    assert!(words.contains("would exceed the budget of 12 kB"), "{words}");
+    assert!(words.contains("Both ends sent 12 kB in total; "), "{words}");
     // Each quantity has one reason: its measurement was skipped.
     let unknown =
         words.split("Unknown or only bounded, with the reason:").nth(1).unwrap_or_default();
@@ -216,9 +229,9 @@ fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestRes
     let reasons = flat.matches(" (up): ").count();
     assert!(reasons > 0, "{words}");
     assert_eq!(
-        flat.matches(" more would exceed the budget of 1 kB").count(),
-        // The base RTT is measured twice, and belongs to no direction.
-        reasons + 2,
+        flat.matches(" more would exceed the budget of 12 kB").count(),
+        // The second measurement of the base RTT belongs to no direction.
+        reasons + 1,
         "{words}"
     );
     assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");
@@ -232,7 +245,7 @@ fn a_scenario_that_cannot_be_written_leaves_the_results_and_the_page() -> TestRe
         let dir = tempfile::tempdir()?;
         let (file, page) = (dir.path().join("path.toml"), dir.path().join("path.html"));
         let files = format!("--scenario {} --html {}", file.display(), page.display());
-        let command = format!("measure --direction up --budget 1kB {options} {files}");
+        let command = format!("measure --direction up --budget 12kB {options} {files}");
         let Some(output) = across(dir.path(), &command)? else { return Ok(()) };
         let printed = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(1), "{printed}");

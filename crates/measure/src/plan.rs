@@ -2,6 +2,7 @@
 
 use sweetspot_units::{Bytes, Duration};
 
+use crate::Measurement;
 use crate::observation::Direction;
 
 /// Pause between steps, in which their queues drain.
@@ -108,6 +109,12 @@ impl Plan {
             load: None,
             ..self
         }
+    }
+
+    /// The bytes of the first step, the RTT. No smaller budget shows anything.
+    pub fn min_budget(&self) -> Bytes {
+        let unlimited = Plan { budget: None, ..self.clone() };
+        Measurement::new(unlimited).poll_step().map_or(Bytes::ZERO, |first| first.cost())
     }
 
     /// Bounds on the duration of the steps including the pauses. Below 10 Mbit/s trains take longer, and each step

@@ -272,6 +272,17 @@ fn an_interruption_is_the_reason_for_each_quantity_that_it_leaves_unknown() {
     }
 }
 
+/// 60 echoes of 100 B, there and back, are 12 kB.
+#[test]
+fn the_least_budget_pays_for_the_rtt() {
+    assert_eq!(plan().min_budget(), Bytes::new(12_000));
+    for (bytes, is_known) in [(11_999, false), (12_000, true)] {
+        let budget = Some(Bytes::new(bytes));
+        let report = measure(Truth::plain(), Plan { budget, ..plan() }, 7);
+        assert_eq!(report.round_trip.base.value().is_some(), is_known);
+    }
+}
+
 /// The echoes alone exceed this budget.
 #[test]
 fn a_skipped_rtt_belongs_to_no_direction() {

@@ -53,8 +53,8 @@ pub struct MeasureArguments {
     #[arg(long)]
     gentle: bool,
     /// Measure for up to 31 seconds instead of three minutes; each step adds an RTT or two, and rates below 10 Mbit/s take longer.
-    /// Print a line for each direction: the rate, the RTT idle and under load, and its grade. For the direction measured first,
-    /// also simulate CUBIC with a window of the right size and with the kernel's (ticket, not with --gentle or --watch)
+    /// Print a line for each direction: the rate, the RTT idle and under load, and its grade. A last line is for the direction
+    /// measured first: simulated CUBIC with a window of the right size and with the kernel's (ticket, not with --gentle or --watch)
     #[arg(long, conflicts_with_all = ["gentle", "watch"])]
     quick: bool,
     /// Direction to measure; --scenario writes its path (ticket)
@@ -120,6 +120,18 @@ impl DirectionChoice {
     }
 }
 
+impl MeasureArguments {
+    fn plan(&self) -> Plan {
+        let plan = match (self.watch.is_some(), self.quick, self.gentle) {
+            (true, ..) => Plan::short().gentle(),
+            (_, true, _) => Plan::short(),
+            (_, _, true) => Plan::full().gentle(),
+            _ => Plan::full(),
+        };
+        Plan { directions: self.direction.directions(), budget: self.common.budget, ..plan }
+    }
+}
+
 /// Parses a number of measurements.
 fn times(text: &str) -> Result<u64, &'static str> {
     match text.parse() {
@@ -130,6 +142,12 @@ fn times(text: &str) -> Result<u64, &'static str> {
 
 pub fn run(arguments: MeasureArguments) -> Ending {
     let common = &arguments.common;
+    let planned = arguments.plan();
+    if let Some(budget) = common.budget.filter(|budget| *budget < planned.min_budget()) {
+        let min = planned.min_budget();
+        let wrong = format!("--budget {budget} is too little: the RTT alone needs {min}");
+        return Err(UsageError::new(format!("{wrong}; give more, such as 10MB")).into());
+    }
     whole_file::check_creatable("--scenario", common.scenario.as_deref())?;
     whole_file::check_overwrite("--scenario", common.scenario.as_deref(), common.force)?;
     whole_file::check_extension("--scenario", common.scenario.as_deref(), &["toml"], "FILE.toml")?;
@@ -140,13 +158,9 @@ pub fn run(arguments: MeasureArguments) -> Ending {
         return watched(&arguments, interval, series);
     }
     if arguments.quick {
-        let directions = arguments.direction.directions();
-        return quick(&arguments.common, Plan { directions, ..Plan::short() });
+        return quick(common, planned);
     }
-    let full = Plan::full();
-    let plan = if arguments.gentle { full.gentle() } else { full };
-    let plan = Plan { directions: arguments.direction.directions(), ..plan };
-    let (measured, outlook, scenario) = arguments.common.measure(plan)?;
+    let (measured, outlook, scenario) = common.measure(planned)?;
     arguments.common.write_page(&measured, &outlook, "measure")?;
     if arguments.common.json {
         out!("{}", serde_json::to_string_pretty(&document::document(&measured, &outlook))?);
@@ -186,10 +200,9 @@ fn watched(arguments: &MeasureArguments, interval: Duration, file: &Path) -> End
     if common.server().is_some() {
         return Err(UsageError::new(format!("--watch: {NO_RATE}")).into());
     }
-    let directions = arguments.direction.directions();
     let watch = watch::Watch {
         contact: common.contact()?,
-        plan: Plan { directions, budget: common.budget, ..Plan::short().gentle() },
+        plan: arguments.plan(),
         interval,
         times: arguments.times,
         series: file,
@@ -234,7 +247,6 @@ impl SharedArguments {
             return Ok((measured, outlook::Outlook::of(&Err(NO_RATE.to_owned())), Ok(())));
         }
         let contact = self.contact()?;
-        let plan = Plan { budget: self.budget, ..plan };
         let shown = !self.quiet && std::io::stderr().is_terminal();
         if shown {
             err!("measuring: {}", duration_in_words(&plan));
