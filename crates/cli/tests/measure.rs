@@ -154,7 +154,11 @@ fn watch_prints_a_line_per_measurement_and_writes_a_changing_scenario() -> TestR
         assert!(printed.contains(&format!("{}, {time}: down: ", n + 1)), "{printed}");
     }
     // Two measurements name the scenario once.
-    assert!(printed.contains("measuring every 1 s") && printed.contains("day.jsonl"), "{printed}");
+    assert!(
+        printed.contains("measuring back to back, as one takes up to")
+            && printed.contains("day.jsonl"),
+        "{printed}"
+    );
     assert_eq!(printed.matches("each measurement updates it").count(), 1, "{printed}");
     let text = fs::read_to_string(&file)?;
     // The comment with each measurement's time agrees with its result.

@@ -78,9 +78,15 @@ impl Watch<'_> {
             .scenario
             .map(|path| format!(", and the path so far to {}", path.shown()))
             .unwrap_or_default();
+        let (min, max) = self.plan.duration();
+        let up_to = format!("one takes up to {:.0} s", max.as_secs_f64());
+        let often = match self.interval {
+            interval if interval <= min => format!("back to back, as {up_to}"),
+            interval if interval < max => format!("every {interval}, or back to back: {up_to}"),
+            interval => format!("every {interval}"),
+        };
         format!(
-            "measuring every {}; results go to {}{scenario}; Ctrl-C ends it",
-            self.interval,
+            "measuring {often}; results go to {}{scenario}; Ctrl-C ends it",
             self.series.shown()
         )
     }
