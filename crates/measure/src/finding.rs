@@ -53,7 +53,7 @@ pub struct Estimate<T> {
 
 /// A quantity, or the reason why it is unknown.
 ///
-/// In JSON `{"value", "low", "high", "how"}`, or `{"unknown"}` with the reason and `low` or `high` if that is known. Numbers are in bits per second, bytes
+/// In JSON `{"value", "low", "high", "how"}` (`low` and `high` are null without an interval), or `{"unknown"}` with the reason and `low` or `high` if that is known. Numbers are in bits per second, bytes
 /// or seconds, or shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Finding<T> {
@@ -145,14 +145,23 @@ impl<T: Copy> Finding<T> {
     }
 }
 
+impl<T: Quantity> Estimate<T> {
+    /// The ends of the interval; `None` if the value has none.
+    pub fn interval(&self) -> Option<(T, T)> {
+        let is_point = self.low.number() == self.high.number();
+        (!is_point).then_some((self.low, self.high))
+    }
+}
+
 impl<T: Quantity> Serialize for Finding<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self {
             Finding::Known { estimate, how } => {
                 map.serialize_entry("value", &estimate.value.number())?;
-                map.serialize_entry("low", &estimate.low.number())?;
-                map.serialize_entry("high", &estimate.high.number())?;
+                let ends = estimate.interval();
+                map.serialize_entry("low", &ends.map(|(low, _)| low.number()))?;
+                map.serialize_entry("high", &ends.map(|(_, high)| high.number()))?;
                 map.serialize_entry("how", how)?;
             }
             Finding::Bounded { bound, why } => {

@@ -66,6 +66,8 @@ fn direction(report: &DirectionReport) -> Value {
             "round_trips_per_minute": load.responsiveness,
             "grade": load.grade,
             "increase_s": load.increase.map(Duration::as_secs_f64),
+            "increase_low_s": load.increase_interval().map(|(low, _)| low.as_secs_f64()),
+            "increase_high_s": load.increase_interval().map(|(_, high)| high.as_secs_f64()),
             "retransmitted": load.retransmitted,
         })),
         "left_out": report.left_out,

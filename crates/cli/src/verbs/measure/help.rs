@@ -21,9 +21,10 @@ Examples:
     sweetspot measure example.org:443
 
 Grades, by the increase of the median RTT under load: A+ below 5 ms, A below 30,
-B below 60, C below 200, D below 400 ms, otherwise F. The load is one TCP
-connection with the sender's default congestion control, which the result names.
-A loss-based one fills the buffer, and may get a much worse grade than bbr.
+B below 60, C below 200, D below 400 ms, otherwise F. Two grades stand for the
+ends of the 95 % interval. The load is one TCP connection with the sender's
+default congestion control, which the result names. A loss-based one fills the
+buffer, and may get a much worse grade than bbr.
 
 Ctrl-C ends the measurement after its present step, which can take 15 seconds,
 and prints the results so far. A second one ends it at once, without results.
@@ -59,7 +60,7 @@ Members of --json:
       arrived, reordered, extent
     load               the path under load; null if it was not measured:
       congestion, goodput_bps, round_trip_s, round_trips_per_minute
-      grade, increase_s, retransmitted
+      grade, increase_s, increase_low_s, increase_high_s, retransmitted
     left_out           its skipped measurements, with reasons
   tcp                what both kernels agreed on:
     path_mtu_bytes, segment_bytes, window_scale, sack, timestamps, ecn
@@ -82,5 +83,5 @@ Members of --json:
   time               --watch: the end of the measurement
 
 Names in _s are seconds, in _bps bit/s. A finding has value, low and high (its
-interval) and how (the method), or unknown, the reason, with low or high if only
+interval, or null) and how (the method), or unknown, the reason, with low or high if only
 that bound is known.";
