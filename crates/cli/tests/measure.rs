@@ -214,7 +214,7 @@ fn a_budget_too_small_for_the_rtt_is_rejected() -> TestResult {
 }
 
 #[test]
-fn a_budget_too_small_for_any_measurement_is_reported_and_respected() -> TestResult {
+fn a_budget_for_the_rtt_only_is_reported_and_respected() -> TestResult {
     let dir = tempfile::tempdir()?;
     let Some(output) = across(dir.path(), "measure --direction up --budget 12kB")? else {
         return Ok(());

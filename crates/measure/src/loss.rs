@@ -131,7 +131,7 @@ fn rate(count: &LossCount, without_queue: bool) -> Finding<Probability> {
     let (low, high) = wilson_of_clusters(lost, sent, squares.max(1.0) / lost.max(1) as f64);
     let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
     let which = match without_queue {
-        true => "packets that met no queue able to drop them",
+        true => "packets that found a short queue or none",
         false => "packets",
     };
     match lost {

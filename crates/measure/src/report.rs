@@ -70,6 +70,20 @@ impl DirectionReport {
     pub fn cross_traffic(&self) -> Option<CrossTraffic> {
         CrossTraffic::of(&self.capacity, &self.available, self.cpu_wait)
     }
+
+    /// Whether there is a value for the `purpose` of a step.
+    fn has(&self, purpose: Purpose) -> bool {
+        match purpose {
+            Purpose::RoughCapacity | Purpose::Capacity => self.capacity.value().is_some(),
+            Purpose::Available | Purpose::AvailableByPairs | Purpose::AvailableByStreams => {
+                self.available.value().is_some()
+            }
+            Purpose::RandomLoss => self.loss.rate.value().is_some(),
+            Purpose::Queue => self.buffer.bytes.value().is_some(),
+            Purpose::Load => self.load.is_some(),
+            Purpose::BaseRtt | Purpose::BaseRttAgain | Purpose::Rest => false,
+        }
+    }
 }
 
 /// A measurement's load on the path.
@@ -203,7 +217,7 @@ fn of_direction(
         .chain(&o.slow)
         .chain(&o.sparse)
         .chain(&o.pairs);
-    DirectionReport {
+    let mut report = DirectionReport {
         direction,
         jitter: jitter(o, competing, &available, noise.cpu_wait).because(no_small_packets),
         capacity: found.capacity,
@@ -218,7 +232,10 @@ fn of_direction(
         reordering: reordering(all),
         load: o.load.as_ref().map(|load| delay_under_load(idle, load)),
         left_out: o.left_out.list(),
-    }
+    };
+    let known: Vec<bool> = report.left_out.iter().map(|one| report.has(one.purpose)).collect();
+    report.left_out.iter_mut().zip(known).for_each(|(one, known)| one.is_cut_short = known);
+    report
 }
 
 /// Widens the interval of `available` up to the rate that TCP achieved later. Either cross traffic yielded to TCP, or a busy host

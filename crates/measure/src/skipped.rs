@@ -57,11 +57,27 @@ pub struct Skipped {
     pub purpose: Purpose,
     /// The reason.
     pub why: String,
+    /// Whether earlier steps found a value, so that only its accuracy suffers.
+    pub is_cut_short: bool,
+}
+
+impl Skipped {
+    /// The missing quantity as text.
+    pub fn name(&self) -> String {
+        let quantity = match self.purpose {
+            Purpose::RoughCapacity if self.is_cut_short => Purpose::Capacity,
+            purpose => purpose,
+        };
+        match self.is_cut_short {
+            true => format!("more exact {}", quantity.name()),
+            false => quantity.name().to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.purpose.name(), self.why)
+        write!(f, "{}: {}", self.name(), self.why)
     }
 }
 
@@ -78,7 +94,7 @@ pub(crate) struct SkippedSteps(Vec<Skipped>);
 impl SkippedSteps {
     pub fn push(&mut self, purpose: Purpose, why: String) {
         if self.why(&[purpose]).is_none() {
-            self.0.push(Skipped { purpose, why });
+            self.0.push(Skipped { purpose, why, is_cut_short: false });
         }
     }
 

@@ -221,6 +221,21 @@ fn the_budget_is_kept_and_skipped_measurements_are_listed() {
     assert!(left_out.iter().any(|skipped| skipped.why.contains("budget of 3 MB")), "{left_out:?}");
 }
 
+/// Echoes, scouts, sparse packets and trains take 12 kB + 108 kB + 4.8 MB + 2.16 MB. Sparse packets show the loss, but the 2 MB for
+/// more of them and the 3.75 MB for the queue exceed this budget.
+#[test]
+fn a_measurement_that_was_cut_short_is_missing_only_accuracy() {
+    let budget = Some(Bytes::new(8_000_000));
+    let report = measure(Truth::plain(), Plan { budget, ..plan() }, 7);
+    let down = &report.directions[0];
+    let left_out = &down.left_out;
+    let loss = left_out.iter().find(|skipped| skipped.purpose == Purpose::RandomLoss).unwrap();
+    assert!(down.loss.rate.value().is_some() && loss.is_cut_short, "{down:?}");
+    assert!(loss.to_string().starts_with("more exact random loss: "), "{loss}");
+    let queue = left_out.iter().find(|skipped| skipped.purpose == Purpose::Queue).unwrap();
+    assert!(down.buffer.bytes.value().is_none() && !queue.is_cut_short, "{down:?}");
+}
+
 /// The echoes take 12 kB and each of the first trains 9 kB: the first budget suffices for neither, the second for some trains.
 #[test]
 fn a_spent_budget_is_the_reason_for_each_unknown_quantity() {

@@ -3,13 +3,13 @@
 use std::fmt::Display;
 
 use sweetspot_measure::{
-    Bound, DelayUnderLoad, Direction, DirectionReport, Discipline, Estimate, Finding, Purpose,
-    Quantity,
+    Bound, DelayUnderLoad, Direction, DirectionReport, Discipline, Estimate, Finding, Grade,
+    Purpose, Quantity, Report,
 };
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::outlook::{Expected, Outlook, RANGE, WINDOW_RATIO};
+use super::outlook::{Expected, Outlook, WINDOW_RATIO};
 use super::words::{Reasons, range, short};
 use sweetspot_program::print::wrapped;
 use sweetspot_program::progress;
@@ -34,22 +34,27 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
         rates(&report.directions);
     }
     tcp(measured);
-    let intrusion = &report.intrusion;
-    let queue = match intrusion.longest_queue_s {
-        0.0 => "no queue was observed".to_owned(),
-        longest => {
-            format!("the longest observed queue was {}", rounded(Duration::from_secs_f64(longest)))
-        }
-    };
-    wrapped(&format!("Both ends sent {} in total; {queue}.", Bytes::new(intrusion.bytes)), "");
+    wrapped(&disturbance(report), "");
     unknown(measured);
     expected(outlook, report.directions.first());
+}
+
+/// The bytes and the queue that the measurement caused. Handshakes alone cannot fill a queue.
+pub fn disturbance(report: &Report) -> String {
+    let queue = match report.intrusion.longest_queue_s {
+        _ if report.directions.is_empty() => String::new(),
+        0.0 => "; no queue was observed".to_owned(),
+        longest => {
+            format!("; the longest observed queue was {}", short(Duration::from_secs_f64(longest)))
+        }
+    };
+    format!("Both ends sent {} in total{queue}.", Bytes::new(report.intrusion.bytes))
 }
 
 /// How long the measurement took, and whether it is complete.
 pub fn time_taken(measured: &Measured) -> String {
     let end = progress::stop_code().map_or("", |_| " and interrupted: the results so far");
-    format!("measured in {}{end}", rounded(measured.took))
+    format!("measured in {}{end}", short(measured.took))
 }
 
 /// The results of both directions, side by side.
@@ -108,9 +113,10 @@ fn row(name: &str, cells: &[String]) -> String {
 /// A value with its interval. A bound stands alone.
 pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>) -> String {
     match finding {
-        Finding::Known { estimate: Estimate { value, low, high }, .. } => {
-            format!("{} ({})", short(value), range(low, high))
-        }
+        Finding::Known { estimate, .. } => match estimate.interval() {
+            Some((low, high)) => format!("{} ({})", short(estimate.value), range(low, high)),
+            None => short(estimate.value),
+        },
         Finding::Bounded { bound: Bound::AtLeast(low), .. } => format!("at least {}", short(low)),
         Finding::Bounded { bound: Bound::AtMost(high), .. } => format!("at most {}", short(high)),
         Finding::Unknown(_) => UNKNOWN.into(),
@@ -118,7 +124,7 @@ pub fn of<T: Copy + Display + Quantity>(finding: &Finding<T>) -> String {
 }
 
 /// A rate with half the width of its interval in percent; if both halves differ at this precision, only the interval.
-fn rate(finding: &Finding<Rate>) -> String {
+pub fn rate(finding: &Finding<Rate>) -> String {
     let Some(Estimate { value, low, high }) = finding.estimate() else { return of(finding) };
     let [value_bps, low_bps, high_bps] = [value, low, high].map(Rate::as_f64);
     let below = (value_bps - low_bps) / value_bps * 100.0;
@@ -132,10 +138,6 @@ fn rate(finding: &Finding<Rate>) -> String {
 /// The difference between the 95th and the 5th percentile of the idle RTT.
 pub fn variation(finding: &Finding<Duration>) -> String {
     finding.value().map_or(UNKNOWN.into(), |span| format!("{} (p95 - p5)", short(span)))
-}
-
-fn rounded(span: Duration) -> String {
-    short(span)
 }
 
 fn discipline(report: &DirectionReport) -> String {
@@ -186,11 +188,23 @@ fn loads(directions: &[DirectionReport]) -> [String; 5] {
     ]
 }
 
-/// The grade, the increase of the RTT behind it, and the grade's range.
+/// The grades of the increase's interval, and the interval.
 pub fn graded(load: &DelayUnderLoad) -> String {
-    let Some((grade, increase)) = load.grade.zip(load.increase) else { return "-".into() };
-    let name = grade.name();
-    format!("{name} (+{}; {name}: {})", short(increase), grade.increase())
+    let Some(increase) = load.increase else { return "-".into() };
+    let Some((low, high)) = load.increase_interval() else {
+        return format!("{} (+{})", Grade::of(increase).name(), short(increase));
+    };
+    format!("{} (+{})", grades(load), range(low, high))
+}
+
+/// The grade, or the grades of both ends of the increase's interval.
+pub fn grades(load: &DelayUnderLoad) -> String {
+    let Some(increase) = load.increase else { return "-".into() };
+    let (low, high) = load.increase_interval().unwrap_or((increase, increase));
+    match (Grade::of(low).name(), Grade::of(high).name()) {
+        (best, worst) if best == worst => best.to_owned(),
+        (best, worst) => format!("{best} to {worst}"),
+    }
 }
 
 fn tcp(measured: &Measured) {
@@ -237,9 +251,14 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         .into_iter()
         .for_each(|(what, why)| why.into_iter().for_each(|w| reasons.add(what, w)));
     for skipped in &report.left_out {
-        let (what, is_unknown) = skipped_quantity(report, skipped.purpose);
-        if !is_unknown && (skipped.purpose != Purpose::Rest || !reasons.has(&skipped.why)) {
-            reasons.add(what, &skipped.why);
+        let is_listed = match skipped.purpose {
+            Purpose::Load => false,
+            Purpose::Rest => reasons.has(&skipped.why),
+            // The unknown quantity has a reason of its own.
+            _ => !skipped.is_cut_short,
+        };
+        if !is_listed {
+            reasons.add(skipped.name(), &skipped.why);
         }
     }
     let direction = report.direction.name();
@@ -248,24 +267,6 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
         .into_iter()
         .map(|(why, what)| format!("{} ({direction}): {why}", what.join(", ")))
         .collect()
-}
-
-/// The quantity of a skipped step, and whether its own reason already stands for the step's.
-fn skipped_quantity(report: &DirectionReport, purpose: Purpose) -> (&'static str, bool) {
-    let has_no_queue = report.buffer.bytes.why().is_some() || report.discipline.is_err();
-    match purpose {
-        Purpose::RoughCapacity | Purpose::Capacity => {
-            ("a more exact capacity", report.capacity.value().is_none())
-        }
-        Purpose::Available | Purpose::AvailableByPairs | Purpose::AvailableByStreams => {
-            (purpose.name(), report.available.value().is_none())
-        }
-        Purpose::RandomLoss => (purpose.name(), report.loss.rate.value().is_none()),
-        Purpose::Queue => (purpose.name(), has_no_queue),
-        Purpose::BaseRtt | Purpose::BaseRttAgain | Purpose::Load | Purpose::Rest => {
-            (purpose.name(), false)
-        }
-    }
 }
 
 fn unknown(measured: &Measured) {
@@ -286,8 +287,7 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
         Some(Direction::Up) => "upload",
         None => "transfer",
     };
-    let runs = outlook.runs;
-    wrapped(&format!("Goodput of one TCP {of_what}, mean (range) of {runs} simulations:"), "");
+    wrapped(&format!("Goodput of one TCP {of_what}, {}:", simulations(outlook)), "");
     let line = |name: &str, rate: &str, rtt: &str, lost: &str| {
         format!("  {name:<NAME$}{rate:<31} {rtt:>9}  {lost:>7}").trim_end().to_owned()
     };
@@ -307,13 +307,20 @@ fn expected(outlook: &Outlook, first: Option<&DirectionReport>) {
     }
 }
 
+/// The loss behind the simulated rates, and behind their intervals. An upper bound has no interval.
+pub fn simulations(outlook: &Outlook) -> String {
+    let mean = format!("mean of {} simulations", outlook.runs);
+    match outlook.is_upper_bound {
+        true => mean,
+        false => format!("{mean} at the measured loss (at its 95 % bounds)"),
+    }
+}
+
 /// Explains the simulated rates, one sentence each.
 pub fn notes(outlook: &Outlook) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some((window, held)) = outlook.window_bytes.zip(outlook.window.as_ref()) {
-        let window = Bytes::new(window);
+    if let Some(window) = outlook.window_bytes.map(Bytes::new) {
         notes.push(format!("{window} is {WINDOW_RATIO} times rate x RTT."));
-        notes.extend((!outlook.is_upper_bound && is_ranged(held)).then(|| RANGE.to_owned()));
     }
     if !outlook.assumed.is_empty() {
         notes.push(assumptions(outlook));
@@ -359,7 +366,6 @@ fn is_ranged(expected: &Expected) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sweetspot_measure::Grade;
 
     #[test]
     fn plus_minus_stands_only_for_an_interval_with_its_value_in_the_middle() {
@@ -381,15 +387,19 @@ mod tests {
         assert_eq!(rate(&Finding::bounded(low, "why")), "at least 1.17 Gbit/s");
         let high = Bound::AtMost(Duration::from_micros(261));
         assert_eq!(of(&Finding::bounded(high, "why")), "at most 261 us");
-        for (us, words) in [
-            (4_500, "A+ (+4.50 ms; A+: below 5 ms)"),
-            (210_000, "D (+210 ms; D: 200 to 400 ms)"),
-            (1_500_000, "F (+1.50 s; F: from 400 ms)"),
+        // The medians of the parts are these RTTs; the idle RTT is 40 ms.
+        for ([low, us, high], words) in [
+            ([4_500, 4_500, 4_500], "A+ (+4.50 ms)"),
+            ([3_120, 4_500, 4_900], "A+ (+3.12 to 4.90 ms)"),
+            ([3_120, 8_270, 19_700], "A+ to A (+3.12 to 19.7 ms)"),
+            ([950, 8_270, 19_700], "A+ to A (+950 us to 19.7 ms)"),
+            ([390_000, 700_000, 1_500_000], "D to F (+390 ms to 1.50 s)"),
         ] {
             let increase = Duration::from_micros(us);
+            let [low, rtt, high] = [low, us, high].map(|us| Duration::from_micros(40_000 + us));
             let load = DelayUnderLoad {
                 goodput: Finding::unknown(""),
-                round_trip: Finding::unknown(""),
+                round_trip: Finding::known(rtt, low, high, ""),
                 responsiveness: Finding::unknown(""),
                 grade: Some(Grade::of(increase)),
                 increase: Some(increase),

@@ -24,9 +24,6 @@ pub const WINDOW_RATIO: f64 = 1.05;
 /// The factor by which a simulation may fall below the measurement, as in the diagnosis of a capture.
 const REFUTED_RATIO: f64 = 1.5;
 
-/// Where both ends of a simulated rate's interval come from.
-pub const RANGE: &str = "Ranges are 95 % intervals: the low end at the most random loss that agrees with the measurement, the high end at the least.";
-
 /// A remedy is worthwhile if the RTT under load falls by more than this.
 pub const WORTH: Duration = Duration::from_millis(5);
 /// A window costs rate if the rate falls below this share of the measured one. Measured and simulated rates differ by less.

@@ -4,15 +4,14 @@ use std::fmt::Display;
 
 use maud::{Markup, html};
 use sweetspot_experiment::plot::{Axis, MarkPosition, Origin, Plot, Table};
-use sweetspot_measure::{DelayPoint, DirectionReport, Discipline, Estimate, Finding, Quantity};
+use sweetspot_measure::{DelayPoint, DirectionReport, Discipline, Finding, Quantity};
 use sweetspot_report::{Theme, cards, html_document, in_html, table_element};
 use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
-use sweetspot_units::{Bytes, Duration};
 
 use super::card::{
-    UNKNOWN, direction_label, graded, held, notes, of, ranged, time_taken, unknown_reasons,
-    variation,
+    UNKNOWN, direction_label, disturbance, graded, held, notes, of, ranged, simulations,
+    time_taken, unknown_reasons, variation,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -21,7 +20,7 @@ use super::words::{range, short};
 /// The page; `verb` is the command that measured.
 pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &str) -> String {
     let report = &measured.report;
-    let headline = format!("Path to {}, {}", measured.peer, verdict.message());
+    let headline = verdict.message();
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base RTT", &round_trip.base);
@@ -33,7 +32,8 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let body = html! {
         header {
             p.brand { "sweetspot " (verb) }
-            h1 { (in_html(&headline)) }
+            h1 { (in_html(headline)) }
+            p { "Path to " (measured.peer) }
             @for line in verdict.lines() { p { (in_html(line)) } }
             @if let Some(command) = verdict.remedy() {
                 p { "To hold downloads at that window:" }
@@ -60,7 +60,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
             ))
         }
     };
-    html_document(&format!("Sweetspot: {headline}"), &body, Theme::Screen)
+    html_document(&format!("Sweetspot: path to {}", measured.peer), &body, Theme::Screen)
 }
 
 fn section(title: &str, content: &Markup) -> Markup {
@@ -68,14 +68,8 @@ fn section(title: &str, content: &Markup) -> Markup {
 }
 
 fn about(measured: &Measured) -> String {
-    let intrusion = &measured.report.intrusion;
-    format!(
-        "sweetspot {}, {}. Both ends sent {} in total; the longest observed queue was {}.",
-        env!("CARGO_PKG_VERSION"),
-        time_taken(measured),
-        Bytes::new(intrusion.bytes),
-        short(Duration::from_secs_f64(intrusion.longest_queue_s)),
-    )
+    let (version, took) = (env!("CARGO_PKG_VERSION"), time_taken(measured));
+    format!("sweetspot {version}, {took}. {}", disturbance(&measured.report))
 }
 
 fn findings(report: &DirectionReport) -> Table {
@@ -90,7 +84,10 @@ fn findings(report: &DirectionReport) -> Table {
     row(&mut table, "buffer, as delay at this rate", &report.buffer.delay);
     let (name, how) = match &report.discipline {
         Ok(Discipline::Policer { burst }) => (format!("policer, burst {burst}"), String::new()),
-        Ok(found) => (found.name().to_owned(), "what an overload did to it".to_owned()),
+        Ok(found) => (
+            found.name().to_owned(),
+            "which packets it dropped when a stream exceeded the rate".to_owned(),
+        ),
         Err(why) => (UNKNOWN.to_owned(), why.to_string()),
     };
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
@@ -108,7 +105,10 @@ fn findings(report: &DirectionReport) -> Table {
 
 fn row<T: Copy + Display + Quantity>(table: &mut Table, name: &str, finding: &Finding<T>) {
     let [value, ends] = match finding.estimate() {
-        Some(Estimate { value, low, high }) => [short(value), range(low, high)],
+        Some(estimate) => {
+            let ends = estimate.interval().map_or("-".to_owned(), |(low, high)| range(low, high));
+            [short(estimate.value), ends]
+        }
         None => [of(finding), String::new()],
     };
     table.rows.push(vec![name.to_owned(), value, ends, finding.how().to_owned()]);
@@ -118,8 +118,8 @@ fn expected(outlook: &Outlook) -> Markup {
     if let Some(why) = &outlook.unknown {
         return html! { p { "Not simulated: " (in_html(why)) "." } };
     }
-    let heads = ["", "goodput (range)", "mean RTT, ms", "lost, %"];
-    let title = format!("Mean of {} simulations of the path as measured:", outlook.runs);
+    let heads = ["", "goodput", "mean RTT, ms", "lost, %"];
+    let title = format!("Goodput, {}:", simulations(outlook));
     let mut table = Table::new(&title, &heads);
     let window = outlook.window_bytes.zip(outlook.window.as_ref());
     let named = outlook.congestion.iter().map(|e| (e.congestion.to_owned(), e));

@@ -1,12 +1,14 @@
 //! The verdict of the short test.
 
-use sweetspot_measure::{Bound, DirectionReport, Finding, Purpose, Skipped};
+use sweetspot_measure::{
+    Bound, DelayUnderLoad, Direction, DirectionReport, Finding, Purpose, Skipped,
+};
 use sweetspot_transfer::Measured;
 use sweetspot_units::{Bytes, Duration, Rate};
 
-use super::card::{graded, ranged};
-use super::outlook::{Expected, Outlook, RANGE, SLOWER, WORTH};
-use super::words::{Reasons, short};
+use super::card::{graded, grades, ranged, rate};
+use super::outlook::{Expected, Outlook, SLOWER, WORTH};
+use super::words::{Reasons, range, short};
 use sweetspot_program::print::wrapped;
 
 pub struct Verdict {
@@ -22,11 +24,11 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
     let idle = measured.report.round_trip.median.value();
     let mut lines = Vec::new();
     let mut message = None;
-    let (mut remedy, mut simulated) = (None, None);
+    let (mut remedy, mut simulated, mut headline) = (None, None, None);
     for (place, direction) in measured.report.directions.iter().enumerate() {
         let carried = direction.load.as_ref().and_then(|load| load.goodput.value());
-        let rate = rates(carried, &direction.capacity);
-        let mut line = format!("{}: {rate}", direction.direction.name());
+        let rates = rates(carried, &direction.capacity);
+        let mut line = format!("{}: {rates}", direction.direction.name());
         if let Some(idle) = idle {
             line += &format!("; {} idle", ms(idle.as_secs_f64()));
         }
@@ -35,6 +37,9 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         if let Some((loaded, load)) = loaded.zip(load.filter(|load| load.grade.is_some())) {
             let (by, grade) = (format!(" by {}", load.congestion), graded(load));
             line += &format!(", {} loaded{by}, grade {grade}", ms(loaded.as_secs_f64()));
+            if let Some(idle) = idle.filter(|_| place == 0) {
+                headline = Some(in_a_sentence(direction, load, idle, loaded));
+            }
         }
         message.get_or_insert_with(|| line.clone());
         if place > 0 && outlook.window_bytes.is_some() {
@@ -56,31 +61,46 @@ pub fn verdict(measured: &Measured, outlook: &Outlook) -> Verdict {
         let why = outlook.unknown.as_deref().unwrap_or("nothing else was measured");
         lines.push(format!("{idle} idle; {why}"));
     }
-    let message = message.unwrap_or_else(|| lines.join(" "));
-    let left_out_of_rtt = left_out("RTT", &measured.report.left_out, false);
+    let message = headline.or(message).unwrap_or_else(|| lines.join(" "));
+    let left_out_of_rtt = left_out("RTT", &measured.report.left_out);
     let of_directions = measured.report.directions.iter();
-    let left_out = of_directions
-        .filter_map(|d| left_out(d.direction.name(), &d.left_out, d.capacity.value().is_some()));
+    let left_out = of_directions.filter_map(|d| left_out(d.direction.name(), &d.left_out));
     let left_out = left_out_of_rtt.into_iter().chain(left_out).collect();
     Verdict { message, lines, left_out, remedy }
 }
 
+/// The grade of a direction in plain words.
+fn in_a_sentence(
+    direction: &DirectionReport,
+    load: &DelayUnderLoad,
+    idle: Duration,
+    loaded: Duration,
+) -> String {
+    let transfer = match direction.direction {
+        Direction::Down => "download",
+        Direction::Up => "upload",
+    };
+    format!(
+        "Grade {}: the RTT rises from {} when one {} {transfer} fills the path",
+        grades(load),
+        range(idle, loaded),
+        load.congestion
+    )
+}
+
 /// The skipped measurements of a direction or of the RTT as a line, with their reasons.
-fn left_out(of_what: &str, skipped: &[Skipped], has_capacity: bool) -> Option<String> {
+fn left_out(of_what: &str, skipped: &[Skipped]) -> Option<String> {
     let mut reasons = Reasons::default();
     let mut is_rough = false;
     for one in skipped {
         match one.purpose {
-            Purpose::RoughCapacity | Purpose::Capacity => {
-                // The line of a direction has the reason for an unknown capacity.
-                if has_capacity && !std::mem::replace(&mut is_rough, true) {
-                    reasons.add("a more exact capacity", &one.why);
-                }
-            }
-            purpose => reasons.add(purpose.name(), &one.why),
+            // The line of a direction has the reason for an unknown capacity.
+            Purpose::RoughCapacity | Purpose::Capacity
+                if !one.is_cut_short || std::mem::replace(&mut is_rough, true) => {}
+            _ => reasons.add(one.name(), &one.why),
         }
     }
-    let words = |(why, what): &(&str, Vec<&str>)| format!("{} ({why})", what.join(", "));
+    let words = |(why, what): &(&str, Vec<String>)| format!("{} ({why})", what.join(", "));
     let words: Vec<String> = reasons.0.iter().map(words).collect();
     (!words.is_empty()).then(|| format!("{of_what}, left out: {}", words.join("; ")))
 }
@@ -114,17 +134,16 @@ fn at_a_window(outlook: &Outlook, direction: &DirectionReport) -> Option<String>
             format!("{name} with a window of {window} would be {slower}: {rate}, RTT {rtt}.")
         }
         (false, free) => {
-            let with = format!("with a window of {window}, {name} reaches {rate} at {rtt}");
-            let free = free
-                .map(|(rate, rtt)| format!("; with the kernel's window, {rate} Mbit/s at {rtt}"));
-            format!("{with}{}.", free.unwrap_or_default())
+            let free = free.map(|(rate, rtt)| format!("; the kernel's: {rate} Mbit/s, RTT {rtt}"));
+            let free = free.unwrap_or_default();
+            format!("{name} with a window of {window}: {rate}, RTT {rtt}{free}.")
         }
     };
     if held.is_wide() {
-        words += &format!(" {RANGE}");
+        words += " The interval comes from the random loss.";
     }
     if !outlook.assumed.is_empty() {
-        words += &format!(" Assumed, not measured: {}.", outlook.assumed.join("; "));
+        words += &format!(" Assumed: {}.", outlook.assumed.join("; "));
     }
     Some(format!("simulated {}: {words}", direction.direction.name()))
 }
@@ -178,9 +197,7 @@ impl Verdict {
 /// The measured rates of a direction.
 fn rates(goodput: Option<Rate>, capacity: &Finding<Rate>) -> String {
     let limit = match capacity {
-        Finding::Known { estimate, .. } => {
-            Some(format!("capacity {}", mbit(estimate.value.as_f64())))
-        }
+        Finding::Known { .. } => Some(format!("capacity {}", rate(capacity))),
         // TCP's goodput is a bound, too, and stands before this one.
         Finding::Bounded { bound: Bound::AtLeast(low), .. } if goodput == Some(*low) => {
             Some("capacity at least that".to_owned())
@@ -232,26 +249,33 @@ mod tests {
 
     #[test]
     fn skipped_measurements_are_listed_by_their_reason() {
-        let skipped = |purpose, why: &str| Skipped { purpose, why: why.to_owned() };
-        let both = [
-            skipped(Purpose::RoughCapacity, "it costs 9 kB"),
-            skipped(Purpose::Capacity, "it costs 180 kB"),
-            skipped(Purpose::RandomLoss, "it costs 1 MB"),
-            skipped(Purpose::Load, "it costs 9 MB"),
-            skipped(Purpose::Queue, "it costs 1 MB"),
-        ];
+        let skipped = |is_cut_short: bool| {
+            move |purpose, why: &str| Skipped { purpose, why: why.to_owned(), is_cut_short }
+        };
+        let all = |is_cut_short| {
+            let skipped = skipped(is_cut_short);
+            [
+                skipped(Purpose::RoughCapacity, "it costs 9 kB"),
+                skipped(Purpose::Capacity, "it costs 180 kB"),
+                skipped(Purpose::RandomLoss, "it costs 1 MB"),
+                skipped(Purpose::Load, "it costs 9 MB"),
+                skipped(Purpose::Queue, "it costs 1 MB"),
+            ]
+        };
         assert_eq!(
-            left_out("up", &both, false).unwrap(),
+            left_out("up", &all(false)).unwrap(),
             "up, left out: random loss, buffer and queue discipline (it costs 1 MB); \
              goodput and delay under load (it costs 9 MB)"
         );
-        let known = left_out("up", &both, true).unwrap();
+        let known = left_out("up", &all(true)).unwrap();
         assert!(
-            known.contains("left out: a more exact capacity (it costs 9 kB); random"),
+            known.contains(
+                "left out: more exact capacity (it costs 9 kB); more exact random loss, "
+            ),
             "{known}"
         );
         assert!(!known.contains("180 kB"), "{known}");
-        assert_eq!(left_out("up", &[], true), None);
+        assert_eq!(left_out("up", &[]), None);
     }
 
     /// The rate with a window depends on random loss, which is unknown here.
@@ -300,6 +324,18 @@ mod tests {
             words(20.0, 40.0),
             "simulated down: cubic would be slower than the measured bbr, whatever its window: 20.0 Mbit/s, RTT 20 ms with 250 kB; \
              20.0 Mbit/s, RTT 20 ms with the kernel's."
+        );
+    }
+
+    #[test]
+    fn a_heading_states_the_grades_of_the_interval_in_a_sentence() {
+        let ms = Duration::from_millis;
+        let round_trip = Finding::known(ms(48), ms(43), ms(60), "");
+        let load = DelayUnderLoad { round_trip, increase: Some(ms(8)), ..load("bbr", 47.0, 48) };
+        // The idle RTT is 40 ms, so the increase is 3 ms to 20 ms.
+        assert_eq!(
+            in_a_sentence(&direction(load.clone()), &load, ms(40), ms(48)),
+            "Grade A+ to A: the RTT rises from 40.0 to 48.0 ms when one bbr download fills the path"
         );
     }
 

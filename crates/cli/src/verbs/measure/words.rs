@@ -29,10 +29,11 @@ pub fn range(low: impl Display, high: impl Display) -> String {
 
 /// Reasons, each with the things that it stands for.
 #[derive(Debug, Default)]
-pub struct Reasons<'a>(pub Vec<(&'a str, Vec<&'a str>)>);
+pub struct Reasons<'a>(pub Vec<(&'a str, Vec<String>)>);
 
 impl<'a> Reasons<'a> {
-    pub fn add(&mut self, what: &'a str, why: &'a str) {
+    pub fn add(&mut self, what: impl Into<String>, why: &'a str) {
+        let what = what.into();
         match self.0.iter_mut().find(|(known, _)| *known == why) {
             Some((_, names)) if names.contains(&what) => {}
             Some((_, names)) => names.push(what),
