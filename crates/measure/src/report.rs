@@ -71,7 +71,7 @@ impl DirectionReport {
         CrossTraffic::of(&self.capacity, &self.available, self.cpu_wait)
     }
 
-    /// Whether there is a value for the `purpose` of a step.
+    /// Whether there is a value, or a bound of the buffer, for the `purpose` of a step.
     fn has(&self, purpose: Purpose) -> bool {
         match purpose {
             Purpose::RoughCapacity | Purpose::Capacity => self.capacity.value().is_some(),
@@ -79,7 +79,7 @@ impl DirectionReport {
                 self.available.value().is_some()
             }
             Purpose::RandomLoss => self.loss.rate.value().is_some(),
-            Purpose::Queue => self.buffer.bytes.value().is_some(),
+            Purpose::Queue => !matches!(self.buffer.bytes, Finding::Unknown(_)),
             Purpose::Load => self.load.is_some(),
             Purpose::BaseRtt | Purpose::BaseRttAgain | Purpose::Rest => false,
         }

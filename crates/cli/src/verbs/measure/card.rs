@@ -253,6 +253,7 @@ fn reasons_of(report: &DirectionReport) -> Vec<String> {
     for skipped in &report.left_out {
         let is_listed = match skipped.purpose {
             Purpose::Load => false,
+            Purpose::Queue => !skipped.is_cut_short || report.buffer.bytes.why().is_some(),
             Purpose::Rest => reasons.has(&skipped.why),
             // The unknown quantity has a reason of its own.
             _ => !skipped.is_cut_short,
