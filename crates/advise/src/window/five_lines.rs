@@ -31,7 +31,11 @@ impl WindowAdvice {
             .chain([("rate", expected), ("risk", risk)])
             .chain(why)
             .chain(fix)
-            .map(|(name, words)| labelled(LABEL, name, &words, width))
+            .map(|(name, words)| {
+                // A command must stay one line to be pasted.
+                let width = if words.starts_with("sweetspot ") { usize::MAX } else { width };
+                labelled(LABEL, name, &words, width)
+            })
             .collect()
     }
 
@@ -187,7 +191,9 @@ impl WindowAdvice {
                     true => "; loss, not the window, limits it",
                     false => "",
                 };
-                let closed = self.closed_form.map(|rate| format!("; the closed form gives {rate}"));
+                let closed = self
+                    .closed_form
+                    .map(|rate| format!("; at this window the closed form gives {rate}"));
                 let closed = closed.unwrap_or_default();
                 let smaller = match simulated.near_half() {
                     None => "no smaller window was simulated".to_owned(),
@@ -391,24 +397,29 @@ impl WindowAdvice {
                     Some(_) => ", with which loss recovery stalls",
                     _ => "",
                 };
-                format!("; larger than the closed form's {}{why}", self.spot_in_words())
+                format!("; larger than {}{why}", self.spot_in_words())
             }
             Some(window) if window < self.sweet_spot.low => {
-                format!("; smaller than the closed form's {}", self.spot_in_words())
+                format!("; smaller than {}", self.spot_in_words())
             }
             _ => String::new(),
         }
     }
 
     fn spot_in_words(&self) -> String {
+        let whose = match self.question.random_loss() {
+            Some(_) => "the sweet spot without loss,",
+            None => "the closed form's",
+        };
         let [low, high] = [self.sweet_spot.low, self.sweet_spot.high].map(|end| end.to_string());
-        match (low.split_once(' '), high.split_once(' ')) {
+        let ends = match (low.split_once(' '), high.split_once(' ')) {
             _ if low == high => high,
             (Some((number, unit)), Some((_, other))) if unit == other => {
                 format!("{number} to {high}")
             }
             _ => format!("{low} to {high}"),
-        }
+        };
+        format!("{whose} {ends}")
     }
 
     /// The margin above the window that fills the path.

@@ -31,7 +31,8 @@ impl WindowAdvice {
         lines
     }
 
-    /// The call that prints the commands for these settings, or for the window that it has, if that one is smaller but fills the path.
+    /// The call that prints commands, below a line with their window. That is the whole path's, as the call takes neither buffer, cross
+    /// traffic nor loss.
     fn commands(&self) -> Vec<String> {
         let q = &self.question;
         let (rate, n) = (q.rate.scaled(self.connections as f64), self.connections);
@@ -40,17 +41,18 @@ impl WindowAdvice {
         let Some(host) = host.filter(|host| host.window >= self.sweet_spot.low) else {
             return Vec::new();
         };
-        let rate = as_option(&rate, format!("{}bit/s", rate.bits_per_second()));
-        let rtt = as_option(&q.rtt, format!("{}ns", q.rtt.as_nanos()));
+        let rate = as_option(&rate, format!("{}Mbit/s", rate.as_f64() / 1e6));
+        let rtt = as_option(&q.rtt, format!("{}ms", q.rtt.as_nanos() as f64 / 1e6));
         let mtu = match q.mtu {
             COMMON_MTU => String::new(),
             mtu => format!(" --path-mtu {}B", mtu.get()),
         };
         let call = format!("sweetspot advise host --rate {rate} --rtt {rtt}{mtu}");
-        match Some(host.window) >= self.recommended.window {
-            true => vec![format!("commands: {call}")],
-            false => vec![format!("commands for {}:", host.window), call],
-        }
+        let whose = if n > 1 { "each connection" } else { "the whole path" };
+        vec![
+            format!("commands for {}, {whose}, at an MTU of {} B:", host.window, q.mtu.get()),
+            call,
+        ]
     }
 }
 

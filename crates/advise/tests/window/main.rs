@@ -120,28 +120,44 @@ fn small_windows_are_set_with_so_rcvbuf() {
         "{text}"
     );
     assert!(text.contains("\n          net.ipv4.tcp_wmem[2] >= 48266 at the sender"), "{text}");
-    assert!(!text.contains("net.ipv4.tcp_rmem[2]") && !text.contains("commands:"), "{text}");
+    assert!(!text.contains("net.ipv4.tcp_rmem[2]") && !text.contains("commands for"), "{text}");
 }
 
-/// The window fills rate x RTT, as the one of `advise host` does. Above 1 GiB (RFC 7323), two connections share the rate.
+/// The label names the window of `advise host`: rate x RTT, or 1.05 of it at most. Above 1 GiB (RFC 7323), two connections share the rate.
 #[test]
 fn the_settings_name_the_call_that_prints_their_commands() {
     let of = |q: WindowQuestion| advise(&q).unwrap().text(false, 120);
-    let call = |q| of(q).lines().find_map(|line| Some(line.split_once("commands: ")?.1.to_owned()));
+    let call = |q| {
+        let text = of(q);
+        let mut after = text.lines().skip_while(|line| !line.contains("commands for "));
+        Some(after.nth(1)?.trim_start().to_owned())
+    };
     let host = "sweetspot advise host --rate 1Gbit/s --rtt 40ms";
     assert_eq!(call(question("1Gbit/s", "40ms")).unwrap(), host);
     let mtu = Bytes::new(9000);
     let jumbo = call(WindowQuestion { mtu, ..question("1Gbit/s", "40ms") });
     assert_eq!(jumbo.unwrap(), format!("{host} --path-mtu 9000B"));
     let odd = call(question("123456789bit/s", "40ms")).unwrap();
-    assert!(odd.contains("--rate 123456789bit/s "), "{odd}");
+    assert!(odd.contains("--rate 123.456789Mbit/s "), "{odd}");
     // A known buffer adds 5 % to the window: the call is for rate x RTT, 4,826,667 B of payload.
     let buffer = Some(Bytes::new(5_000_000));
     let more = of(WindowQuestion { buffer, ..question("1Gbit/s", "40ms") });
     assert!(
-        more.contains(&format!("\n          commands for 4.827 MB:\n          {host}\n")),
+        more.contains(&format!(
+            "\n          commands for 4.827 MB, the whole path, at an MTU of 1500 B:\n          {host}\n"
+        )),
         "{more}"
     );
+    // Loss asks for a smaller window than the whole path's, which the call is for.
+    let loss = "1e-5".parse().ok();
+    let lossy = of(WindowQuestion { loss, ..question("1Gbit/s", "40ms") });
+    assert!(!lossy.contains("window    4.827 MB"), "{lossy}");
+    assert!(lossy.contains("commands for 4.827 MB, the whole path,"), "{lossy}");
+    // 30.076 ms and 50.000833 Mbit/s parse back to the same values; a narrow terminal does not fold the command.
+    let exact = WindowQuestion { mtu, ..question("50000833bit/s", "30076000ns") };
+    let line = "sweetspot advise host --rate 50.000833Mbit/s --rtt 30.076ms --path-mtu 9000B";
+    assert!(advise(&exact).unwrap().text(false, 60).contains(line), "{exact:?}");
+    assert_eq!(("50.000833Mbit/s".parse(), "30.076ms".parse()), (Ok(exact.rate), Ok(exact.rtt)));
     let two = of(question("170Gbit/s", "100ms"));
     assert!(two.contains("--rate 170Gbit/s --rtt 100ms"), "{two}");
 }

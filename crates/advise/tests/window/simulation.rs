@@ -414,7 +414,11 @@ fn a_closed_form_outside_the_simulated_interval_is_reported() {
         let advice = closed.clone().decided_by(runs_of(400, vec![simulated])).unwrap();
         assert_eq!(advice.closed_form.is_some(), is_named, "{advice:?}");
         let text = advice.text(false, 80).replace("\n          ", " ");
-        assert_eq!(text.contains(&format!("; the closed form gives {rate};")), is_named, "{text}");
+        assert_eq!(
+            text.contains(&format!("; at this window the closed form gives {rate};")),
+            is_named,
+            "{text}"
+        );
         assert_eq!(advice.json()["closed_form_bps"].is_u64(), is_named);
     }
 }
