@@ -57,7 +57,7 @@ impl RouterAdvice {
             Basis::InitialWindow => "TCP's initial window",
             _ if self.is_minimum() => "for the bursts of single flows",
             Basis::Optimum if self.is_closed_form() => "by closed form",
-            Basis::Optimum => "the formula's",
+            Basis::Optimum => "by formula the best",
             Basis::RangeLow if self.is_moved() => "the smallest for 90 % of the best rate",
             Basis::RangeLow => "by formula the smallest for 90 % of the best rate",
             Basis::Simulation => "as in the paper's simulations",
@@ -204,15 +204,12 @@ impl RouterAdvice {
     fn loss(&self) -> String {
         match self.recommended {
             BufferChoice { loss: None, .. } if self.assumes_shares => {
-                let wanted = match self.question.flows {
-                    _ if self.question.has_room() => "a full link",
-                    None => "a known number of flows (--flows)",
-                    Some(_) => "flows in congestion avoidance",
+                let why = match self.question.flows {
+                    _ if self.question.has_room() => ": its flows do not fill it",
+                    None => " or --flows",
+                    Some(_) => ": its transfers are too short for closed forms",
                 };
-                format!(
-                    "not predicted: the regression does not cover {}, and closed forms hold only for {wanted}",
-                    self.outside_words()
-                )
+                format!("not predicted on this link without a simulation{why}")
             }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()

@@ -160,7 +160,7 @@ impl RouterAdvice {
         let formula = Some(&self.by_formula).filter(|_| self.is_moved());
         formula.into_iter().chain(&self.rules).filter_map(move |choice| {
             let (name, words) = match choice.rule {
-                Rule::LongFlows => ("L-model", "best for long flows (Prasad et al., eq. 11)"),
+                Rule::LongFlows => ("L-model", "Prasad et al.'s optimum for long flows under their loss model (eq. 11)"),
                 Rule::BandwidthDelay => ("BDP", "C x T, the rate of the link times the RTT"),
                 Rule::SquareRoot => return Some(("n", self.flows_legend())),
                 Rule::Formula => ("formula", "the first buffer, before the simulation"),

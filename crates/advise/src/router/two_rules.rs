@@ -53,8 +53,13 @@ impl RouterAdvice {
             };
             return vec![
                 format!(
-                    "C T / sqrt(n), {few:.0} packets, keeps the link almost full if flows persist; {many:.0} packets suit \
-                     transfers that come and go."
+                    "C T / sqrt(n), {few:.0} packets, keeps the link almost full if flows persist{}; {many:.0} packets suit \
+                     transfers that come and go.",
+                    if self.source().is_some() {
+                        ", which the simulation does not test"
+                    } else {
+                        ""
+                    }
                 ),
                 between,
             ];
@@ -181,9 +186,15 @@ impl RouterAdvice {
                     format!("more than either rule asks for: {}", self.trade(a))
                 }
                 buffer if buffer < self.recommended.buffer => {
-                    "between C T / sqrt(n) and the buffer for transfers that come and go: enough if all flows persist".to_owned()
+                    let tested = match self.source() {
+                        Some(_) => ", which the simulation does not test",
+                        None => "",
+                    };
+                    format!(
+                        "between C T / sqrt(n) and the buffer for transfers that come and go: enough if all flows persist{tested}"
+                    )
                 }
-                _ => "enough".to_owned(),
+                _ => self.enough().to_owned(),
             };
         }
         let r = &self.recommended;
@@ -202,15 +213,23 @@ impl RouterAdvice {
                 return format!("too small: {} get less than 90 % of {best}", self.class());
             }
             (_, Some(Ordering::Greater)) if r.buffer.get() >= SHARE * a.buffer.get() => {
-                return format!("enough; {:.0} would do", r.buffer.get());
+                return format!("{}; {:.0} would do", self.enough(), r.buffer.get());
             }
             (_, Some(Ordering::Greater)) => {
                 return format!("more than recommended: {}", self.trade(a));
             }
             (None, Some(Ordering::Less)) => return self.cost_of_small(a),
-            _ => "enough",
+            _ => self.enough(),
         };
         words.to_owned()
+    }
+
+    /// The verdict on a buffer that suffices. A simulation may contradict a formula.
+    fn enough(&self) -> &'static str {
+        match self.source().is_none() && !self.question.is_measured() && self.can_be_simulated() {
+            true => "enough by this estimate; simulate it to be sure",
+            false => "enough",
+        }
     }
 
     /// The effect of a buffer smaller than the recommended one, if its rates are unknown.

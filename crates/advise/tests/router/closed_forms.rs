@@ -68,7 +68,7 @@ fn closed_forms_cover_only_flows_in_congestion_avoidance() {
     );
     assert!(advice.json()["loss"].is_null() && advice.json()["bulk_bps"].is_null());
     let text = advice.answer(80).replace("\n        ", " ");
-    assert!(text.contains("hold only for flows in congestion avoidance"), "{text}");
+    assert!(text.contains("its transfers are too short for closed forms"), "{text}");
     // (1.22 m / (R T))^2 at 2.45 Mbit/s: 12.25 packets in 60 ms, plus the delay of half the buffer of 250 packets.
     let r = advise(&lasting()).unwrap().recommended;
     let rtt = 0.060 + r.buffer.get() / 2.0 * 12e-6;
@@ -115,12 +115,12 @@ fn closed_forms_predict_no_loss_for_assumed_flows_or_spare_capacity() {
         let answer = advice.answer(80);
         let words = answer.replace("\n        ", " ");
         assert!(
-            words.contains("loss    not predicted: the regression does not cover "),
+            words.contains("loss    not predicted on this link without a simulation"),
             "{answer}"
         );
         let wanted = match q.load {
-            Some(_) => ", and closed forms hold only for a full link\n",
-            None => ", and closed forms hold only for a known number of flows (--flows)\n",
+            Some(_) => "simulation: its flows do not fill it\n",
+            None => "simulation or --flows\n",
         };
         assert!(words.contains(wanted), "{answer}");
         (advice.json(), r.buffer)
@@ -136,7 +136,7 @@ fn closed_forms_predict_no_loss_for_assumed_flows_or_spare_capacity() {
     let room = RouterQuestion { load: Some(0.5), flows: Some(700), ..question("10Gbit/s") };
     let room = advise(&room).unwrap();
     assert_eq!((room.recommended.loss, room.recommended.flow), (None, None));
-    assert!(room.warnings().is_empty() && room.answer(80).contains("hold only for a full link"));
+    assert!(room.warnings().is_empty() && room.answer(200).contains("its flows do not fill it"));
 }
 
 /// p = 0.1 / B^0.5, with another a.

@@ -86,6 +86,23 @@ fn advice_for_a_smaller_buffer_states_the_cost_to_bulk_transfers() {
     assert!(unknown.contains("the cost to bulk transfers is not predicted"), "{unknown}");
 }
 
+/// A simulation of this link may contradict the regression; the measured loss of `poisson` is better than a simulation.
+#[test]
+fn a_device_that_suffices_by_formula_alone_is_an_estimate() {
+    let words = |parameters| {
+        let rate = Rate::from_mbit_per_second(50);
+        let q = RouterQuestion { rate, parameters, ..question("500Mbit/s") };
+        let buffer = advise(&q).unwrap().recommended.buffer.get();
+        let available = Some(Bytes::new((buffer * 1500.0) as u64 + 1500));
+        advise(&RouterQuestion { available, ..q }).unwrap().answer(200)
+    };
+    let estimate = "enough by this estimate; simulate it to be sure";
+    assert!(!words(poisson()).contains(estimate), "{}", words(poisson()));
+    assert!(words(poisson()).contains(": enough"), "{}", words(poisson()));
+    let formula = words(Parameters::default());
+    assert!(formula.contains(estimate), "{formula}");
+}
+
 /// 200 packets of 1500 B. Loss and rates depend on the number of flows, which is not given.
 #[test]
 fn a_smaller_device_buffer_is_reported_in_packets_with_its_known_effect() {
