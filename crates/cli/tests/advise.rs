@@ -27,7 +27,7 @@ fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> TestResult 
     let mut note = String::new();
     notes.read_line(&mut note)?;
     // (40 - 12) Gbit/s x 40 ms = 140 MB, plus 5 %; 1448 of 1500 B are payload.
-    assert!(note.contains("by closed form 141.9 MB, 28 Gbit/s"), "{note}");
+    assert!(note.contains("the closed form's best: 141.9 MB, 28 Gbit/s"), "{note}");
     let interrupt = format!("kill -s INT {}", advise.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status()?.success());
     let mut rest = String::new();
@@ -36,6 +36,23 @@ fn the_closed_form_is_printed_at_once_and_survives_an_interrupt() -> TestResult 
     assert_eq!(output.status.code(), Some(130), "{rest}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&closed.stdout));
     assert!(rest.contains("of 36 simulations; this is the closed form"), "{rest}");
+    Ok(())
+}
+
+/// A scenario without values of its own for one direction cannot tell the two apart.
+#[test]
+fn a_direction_that_a_scenario_lacks_is_reported() -> TestResult {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("path.toml");
+    let path = "[path]\nrate = '100Mbit/s'\nrtt = '40ms'\nbuffer = '500kB'\nforward = 'down'\n";
+    std::fs::write(&file, format!("{path}reverse = 'clean'"))?;
+    for (direction, is_noted) in [("up", true), ("down", false)] {
+        let line = format!("advise window --path {} --direction {direction}", file.display());
+        let output = sweetspot(&line).output()?;
+        let notes = String::from_utf8(output.stderr)?;
+        assert!(output.status.success(), "{notes}");
+        assert_eq!(notes.contains("has only the download; this assumes"), is_noted, "{notes}");
+    }
     Ok(())
 }
 
@@ -113,7 +130,7 @@ fn options_supply_missing_path_parameters() -> TestResult {
     }
     let output = sweetspot("advise window --path rate=1Gbit/s --buffer 1bdp").output()?;
     let notes = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
-    assert!(output.status.code() == Some(2) && notes.contains("rtt is missing"), "{notes}");
+    assert!(output.status.code() == Some(2) && notes.contains("--path: rtt is missing"), "{notes}");
     Ok(())
 }
 

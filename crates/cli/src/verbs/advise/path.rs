@@ -77,13 +77,25 @@ pub fn read_path(
         let reverse =
             path.hops_of(PathDirection::Backward).iter().min_by_key(|hop| hop.lasting_rate());
         let [forward, backward] = [*path.narrow(), reverse.copied().unwrap_or(*path.narrow())];
+        let asked =
+            direction_choice.filter(|asked| (*asked == DirectionChoice::Down) != path.is_download);
+        if asked.is_some() && forward == backward {
+            let [own, other] = match path.is_download {
+                true => ["download", "upload"],
+                false => ["upload", "download"],
+            };
+            note!(
+                "sweetspot: {text} has only the {own}; this assumes that the {other} is the same"
+            );
+        }
         let (both, own) = match path.is_download {
             true => ([backward, forward], DirectionChoice::Down),
             false => ([forward, backward], DirectionChoice::Up),
         };
         (both, own, path.rtt, path.packet, cross)
     } else {
-        let wrong = |error: PathError| UsageError::new(path_option::wrong_path(&error));
+        let wrong =
+            |error: PathError| UsageError::new(format!("--{}", path_option::wrong_path(&error)));
         let path = completed(text, given).map_err(wrong)?;
         ([path.up, path.down], DirectionChoice::Up, path.rtt(), path.mtu, None)
     };

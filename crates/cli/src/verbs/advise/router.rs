@@ -30,7 +30,25 @@ Examples:
   sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
       --verify sim
   sweetspot advise router --rate 50Mbit/s --rtt 60ms --input-rate 500Mbit/s \\
-      --fit measured.csv")]
+      --fit measured.csv
+
+Members of --json:
+  buffer_packets, buffer_bytes, buffer_delay_s
+                     the recommended buffer, and its delay when full
+  delay_s, loss, utilisation, flow_bps, short_bps, bulk_bps, active_flows
+                     its effects; *_error: their standard errors
+  source, basis, closed_form, interpolated
+                     origin of these numbers, and of the buffer
+  rules, available   the other rows of the table. Names in rules: `formula` is
+                     the buffer before the simulation, `Cubic` the row Cubic
+                     rule, `BBR` the row BBR rule
+  two_rules, range_90_percent
+                     buffers of both rules for flows that may persist; buffers
+                     that keep 90 % of the rate
+  gamma, flows, size_mean_bytes, transfer_bytes, maximised, form, form_of_ratio
+                     the link and its traffic, as given or assumed
+  fit, simulation, outside, warnings, assumptions, formulas, sources
+docs/formats.md has all members.")]
 pub struct AdviseRouterArguments {
     /// Rate of the output link
     #[arg(long, allow_hyphen_values = true, value_name = "1Gbit/s")]

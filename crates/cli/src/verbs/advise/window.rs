@@ -38,7 +38,26 @@ Examples:
       --cross mice:30% --explain
 
 `sweetspot emulate --list` lists the named paths, `sweetspot run @` the named
-scenarios.")]
+scenarios.
+
+Members of --json, in bytes of payload for one of the connections:
+  connections        number of connections that share the path
+  recommended_bytes, half_bytes, double_bytes
+                     the window, and about half and twice that
+  sweet_spot_low_bytes, sweet_spot_high_bytes, bdp1_bytes to bdp6_bytes
+                     other windows, as above
+  expected_bps, expected_by, added_delay_s
+                     rate, its source and queueing delay of these windows
+  loss_limited, congestion, closed_form_bps
+                     loss limits the rate; by cubic or reno; the closed form's
+                     rate if the simulation refutes it
+  fills_path         if loss keeps the rate below 95 %, the remedies:
+    loss_rate, connections, bbr
+  simulated          the simulated windows, or null
+  settings           for the kernel; granularity_bytes: the step between
+                     windows with that window_scale
+  warnings, assumptions, formulas, sources
+docs/formats.md has all members.")]
 pub struct AdviseWindowArguments {
     /// Capacity of the bottleneck link
     #[arg(long, allow_hyphen_values = true, value_name = "10Gbit/s")]
@@ -188,7 +207,7 @@ fn verified(
     let done = || {
         if let Some((window, rate)) = announcement.take() {
             note!(
-                "sweetspot: by closed form {window}, {rate}; simulating {} windows",
+                "sweetspot: the closed form's best: {window}, {rate}; simulating {} windows",
                 windows.len()
             );
         }
