@@ -69,7 +69,7 @@ pub enum TuneEventKind {
     Tightened,
     /// A less-than-best-effort transfer makes way for cross traffic.
     Yielded,
-    /// The limit was lifted because it does not help.
+    /// A hold or a trial ended because it does not help: a window's limit grows again, a pacing rate's is lifted.
     LetGo,
     /// All limits were lifted because tuning ends.
     Lifted,
@@ -262,8 +262,6 @@ impl TuneEvent {
             (TuneEventKind::Adjusted, to) => {
                 format!("would change its limit{before} to {}", limit(to))
             }
-            (TuneEventKind::LetGo, Some(to)) => format!("would keep its window at or above {to}"),
-            (TuneEventKind::LetGo, None) => "would not limit its window".to_owned(),
             _ => return None,
         })
     }
@@ -410,8 +408,6 @@ mod tests {
             (TuneEventKind::Held, to, "would hold its window at 500 kB"),
             (TuneEventKind::Yielded, to, "would yield, with a window of 500 kB"),
             (TuneEventKind::Reopened, to, "would let its window grow again"),
-            (TuneEventKind::LetGo, to, "would keep its window at or above 500 kB"),
-            (TuneEventKind::LetGo, None, "would not limit its window"),
         ] {
             let words = format!("rsync[7] 192.0.2.2:873: {would} (advertised 2 MB): why");
             assert_eq!(window(kind, to), words);

@@ -66,6 +66,7 @@ mod path_group;
 mod peer_labels;
 mod peer_link;
 pub mod policy;
+mod readings;
 mod sender_help;
 pub mod series;
 mod stream_count;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use sweetspot_units::{Duration, Rate, Significant};
 
 use crate::event::{AppliedChange, TuneEvent, TuneEventKind};
+use crate::readings::{Measured, Readings};
 use crate::unlimited::{UnlimitedConnections, UnlimitedRecord};
 
 /// Connections beyond this number are counted, but not listed.
@@ -31,61 +32,9 @@ struct TunedConnection {
     before: Option<Measured>,
     /// Before that, and after its limit was lifted.
     while_free: Readings,
-    /// While reduced, yielding or held.
+    /// While reduced or held.
     while_bound: Readings,
-}
-
-/// Measurements at regular times: all of them at first, then every second, every fourth and so on.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Readings {
-    kept: Vec<Measured>,
-    seen: usize,
-    /// Of 2^`halvings` measurements, one is kept.
-    halvings: u32,
-}
-
-/// The most measurements kept for each connection.
-const MAX_KEPT: usize = 64;
-
-impl Readings {
-    fn add(&mut self, measured: Measured) {
-        if self.seen.is_multiple_of(1 << self.halvings) {
-            self.kept.push(measured);
-        }
-        self.seen += 1;
-        if self.kept.len() > MAX_KEPT {
-            let mut is_kept = false;
-            self.kept.retain(|_| {
-                is_kept = !is_kept;
-                is_kept
-            });
-            self.halvings += 1;
-        }
-    }
-
-    /// The medians. A transfer that drains at its end hardly changes them.
-    fn typical(&self) -> Option<Measured> {
-        let middle = self.kept.len() / 2;
-        let mut rates: Vec<Rate> = self.kept.iter().map(|each| each.rate).collect();
-        let mut rtts: Vec<Duration> = self.kept.iter().map(|each| each.rtt).collect();
-        rates.sort_unstable();
-        rtts.sort_unstable();
-        Some(Measured { rate: *rates.get(middle)?, rtt: *rtts.get(middle)? })
-    }
-}
-
-/// A rate and an RTT, or the medians of several.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Measured {
-    rate: Rate,
-    rtt: Duration,
-}
-
-impl Measured {
-    /// `None` before the first measurement, or while nothing moves.
-    fn of(rate: Rate, rtt: Duration) -> Option<Measured> {
-        (rate > Rate::ZERO && rtt > Duration::ZERO).then_some(Measured { rate, rtt })
-    }
+    while_yielding: Readings,
 }
 
 impl TunedConnection {
@@ -101,10 +50,16 @@ impl TunedConnection {
         match kind {
             TuneEventKind::Advised | TuneEventKind::Switched | TuneEventKind::NotLimited => {}
             TuneEventKind::Adjusted => self.limited.set(has_limit, at),
-            TuneEventKind::LetGo
-            | TuneEventKind::Lifted
-            | TuneEventKind::Refused
-            | TuneEventKind::Gone => {
+            TuneEventKind::LetGo => {
+                // The readings of a trial that failed are not an effect of tuning.
+                if self.held.until(at) <= 0.0 && self.yielded.until(at) <= 0.0 {
+                    (self.before, self.while_bound) = (None, Readings::default());
+                }
+                self.limited.set(has_limit, at);
+                let spans = [&mut self.reduced, &mut self.yielded, &mut self.held];
+                spans.into_iter().for_each(|span| span.set(false, at));
+            }
+            TuneEventKind::Lifted | TuneEventKind::Refused | TuneEventKind::Gone => {
                 let spans =
                     [&mut self.limited, &mut self.reduced, &mut self.yielded, &mut self.held];
                 spans.into_iter().for_each(|span| span.set(false, at));
@@ -150,9 +105,13 @@ impl TunedConnection {
         words + &self.effect()
     }
 
-    /// The rate and the RTT, from before its first reduction or hold to those since; empty without a measurement.
+    /// The rate and the RTT, from before its first reduction or hold to those since, then those while it yielded; empty without
+    /// a measurement.
     fn effect(&self) -> String {
-        match (self.before, self.while_bound.typical(), self.while_free.typical()) {
+        let yielding = self.while_yielding.typical().map_or(String::new(), |yielding| {
+            format!(", while yielding rate {}, RTT {}", yielding.rate, yielding.rtt)
+        });
+        let alone = match (self.before, self.while_bound.typical(), self.while_free.typical()) {
             (Some(before), Some(since), _) if before != since => format!(
                 ", rate {} -> {}, RTT {} -> {}",
                 before.rate, since.rate, before.rtt, since.rtt
@@ -161,7 +120,8 @@ impl TunedConnection {
                 format!(", rate {}, RTT {}", all.rate, all.rtt)
             }
             (None, None, None) => String::new(),
-        }
+        };
+        alone + &yielding
     }
 }
 
@@ -247,8 +207,11 @@ impl TuneSummary {
     pub fn read(&mut self, cookie: u64, rate: Rate, rtt: Duration) {
         let of = self.connections.iter_mut().find(|known| known.cookie == cookie);
         let (Some(of), Some(measured)) = (of, Measured::of(rate, rtt)) else { return };
-        let is_bound = [of.held, of.reduced, of.yielded].into_iter().any(Span::is_on);
-        let readings = if is_bound { &mut of.while_bound } else { &mut of.while_free };
+        let readings = match (of.yielded.is_on(), of.held.is_on() || of.reduced.is_on()) {
+            (true, _) => &mut of.while_yielding,
+            (false, true) => &mut of.while_bound,
+            (false, false) => &mut of.while_free,
+        };
         readings.add(measured);
     }
 
@@ -343,15 +306,19 @@ mod tests {
             event(1, 101.0, TuneEventKind::Taken, Some(900_000)),
             event(1, 102.0, TuneEventKind::Held, Some(500_000)),
             event(2, 103.0, TuneEventKind::Refused, None),
+            // Its limit grows on.
+            event(1, 104.0, TuneEventKind::LetGo, Some(900_000)),
+            event(1, 105.0, TuneEventKind::Held, Some(500_000)),
             event(1, 106.0, TuneEventKind::LetGo, None),
             event(1, 108.0, TuneEventKind::Held, Some(500_000)),
         ] {
             summary.add(&event);
         }
-        // The first is limited from 101 to 106 and from 108 on, and held from 102 to 106 and from 108 on.
+        // The first is limited from 101 to 106 and from 108 on, and held from 102 to 104, from 105
+        // to 106 and from 108 on.
         let expected = [
             "tuned 2 connections in 10 s:",
-            "  curl[7] 192.0.2.2:443: limited for 7 s, held for 6 s, last window 500 kB",
+            "  curl[7] 192.0.2.2:443: limited for 7 s, held for 5 s, last window 500 kB",
             "  curl[7] 192.0.2.2:443: never limited",
         ];
         assert_eq!(summary.lines(100.0, 110.0), expected);
@@ -401,13 +368,30 @@ mod tests {
     }
 
     #[test]
+    fn the_rate_of_a_connection_that_yields_is_no_effect_on_its_own_rate() {
+        use TuneEventKind::{Held, Reopened, Taken, Yielded};
+        let (taken, held) = ((Taken, &[(40, 80)][..]), (Held, &[(46, 70)][..]));
+        let yielded = (Yielded, &[(1, 104), (1, 104), (1, 104)][..]);
+        let yielding = ", while yielding rate 1 Mbit/s, RTT 104 ms";
+        let expected = format!(", rate 47 Mbit/s -> 46 Mbit/s, RTT 124 ms -> 70 ms{yielding}");
+        assert_eq!(effect(&[taken, held, yielded]), expected);
+        // It never held: before and after it yielded, nothing bound it.
+        let reopened = (Reopened, &[(40, 80)][..]);
+        let expected = format!(", rate 40 Mbit/s, RTT 80 ms{yielding}");
+        assert_eq!(effect(&[taken, yielded, reopened]), expected);
+    }
+
+    #[test]
     fn a_connection_that_was_never_held_has_its_rate_and_rtt_too() {
-        use TuneEventKind::{Taken, Tightened};
+        use TuneEventKind::{LetGo, Taken, Tightened};
         let free = (Taken, &[(40, 80), (45, 90), (45, 90)][..]);
         assert_eq!(effect(&[free]), ", rate 45 Mbit/s, RTT 90 ms");
         let trial = (Tightened, &[(46, 43)][..]);
         let expected = ", rate 47 Mbit/s -> 46 Mbit/s, RTT 124 ms -> 43 ms";
         assert_eq!(effect(&[free, trial]), expected);
+        // A trial that failed has no lasting effect.
+        let failed = (LetGo, &[(45, 90)][..]);
+        assert_eq!(effect(&[free, trial, failed]), ", rate 45 Mbit/s, RTT 90 ms");
         // Nothing was read: before a download's first reduction, its events have no typical rate.
         assert_eq!(effect(&[(Taken, &[])]), "");
         // Nothing moved.

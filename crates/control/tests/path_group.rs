@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use sweetspot_control::{ConnectionSample, Goal, PathGroup, TuneEventKind, receiver_config};
-use sweetspot_sizing::{ControllerConfig, Sizing};
+use sweetspot_sizing::{ControllerConfig, Sizing, SizingPhase};
 use sweetspot_units::{Bytes, Duration, Time};
 
 const MSS: f64 = 1448.0;
@@ -315,6 +315,38 @@ fn without_a_budget_no_group_keeps_a_ceiling() {
     // The test above has the same limits.
     assert_eq!(limited_by(Some(100_000)), Some(65_535));
     assert_eq!(limited_by(None), Some(150_000));
+}
+
+/// A budget that holds the kernel's own maximum for every connection limits nothing before the controller does.
+#[test]
+fn an_ample_budget_sets_no_limit_of_its_own() {
+    let mut group = group("rledbat");
+    let max_window = Bytes::new(1 << 20);
+    PathGroup::share_memory(Some(max_window), max_window, std::iter::once((&mut group, 1)));
+    group.add(at(0), 1, sample(61_000));
+    group.handle_sample(at(3), 1, sample(62_000));
+    group.handle_round(at(3));
+    assert!(group.limit(1).is_none_or(|limit| limit < max_window), "{:?}", group.limit(1));
+}
+
+/// Samples without arrival times of single packets do not show the capacity: the controller lets the window grow,
+/// and its limit has reduced nothing.
+#[test]
+fn a_limit_that_reduced_nothing_is_not_released() {
+    let mut group = group("sobas:live");
+    group.add(at(0), 1, sample(61_000));
+    let mut kinds = Vec::new();
+    for round in 1..100 {
+        group.handle_sample(at(40 * round), 1, sample(61_000 + 500_000 * round));
+        group.handle_round(at(40 * round));
+        kinds.extend(std::iter::from_fn(|| group.poll_event()).map(|(kind, _)| kind));
+        if group.phase() == SizingPhase::Open {
+            break;
+        }
+    }
+    assert_eq!(group.phase(), SizingPhase::Open);
+    assert!(group.limit(1).is_some());
+    assert_eq!(kinds, []);
 }
 
 /// 60 kB have arrived when slow start's third flight has. The fifth flight, two RTTs later, overflows a quarter of a BDP. A

@@ -73,6 +73,8 @@ pub struct PathGroup {
     is_dry_run: bool,
     /// Whether a dry run has reached a decision with an unknown effect.
     is_decided: bool,
+    /// Whether the window was held or reduced, and not released since.
+    is_bound: bool,
 }
 
 /// A sample of a connection. Counters start when the connection begins.
@@ -168,6 +170,7 @@ impl PathGroup {
             ignored_limits: VecDeque::new(),
             is_dry_run: false,
             is_decided: false,
+            is_bound: false,
         }
     }
 
@@ -241,7 +244,7 @@ impl PathGroup {
             self.drain();
             (self.window, self.minimum, self.bulk_since) = (None, None, None);
             self.capacity = Rate::ZERO;
-            self.is_decided = false;
+            (self.is_decided, self.is_bound) = (false, false);
         }
     }
 
@@ -414,8 +417,12 @@ impl PathGroup {
             (group, demand)
         };
         let (groups, demands): (Vec<_>, Vec<Bytes>) = groups.map(demand).unzip();
-        for (group, share) in groups.into_iter().zip(max_min(memory, &demands)) {
-            group.set_ceiling(Some(share));
+        for ((group, share), demand) in
+            groups.into_iter().zip(max_min(memory, &demands)).zip(demands)
+        {
+            // The kernel's own maximum is no limit to report.
+            let is_free = group.window().is_none() && share == demand;
+            group.set_ceiling((!is_free).then_some(share));
         }
     }
 
@@ -444,11 +451,11 @@ impl PathGroup {
                 Effect::Saved(saved) => self.memory = Some(saved),
                 Effect::Event(event) => {
                     self.reason = event.kind.reason().or(self.reason);
-                    let reported = words(&event.kind).filter(|_| !self.is_decided);
-                    let kind = reported.as_ref().map(|(kind, _)| *kind);
-                    let limits = kind.is_some_and(TuneEventKind::reduces);
-                    self.is_decided |= self.is_dry_run && limits;
-                    self.events.extend(reported);
+                    if let Some((kind, why)) = words(&event.kind)
+                        && self.reports(kind)
+                    {
+                        self.events.push_back((kind, why));
+                    }
                 }
                 for_sender => self.send_request(&for_sender),
             }

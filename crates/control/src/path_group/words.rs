@@ -1,6 +1,20 @@
 use sweetspot_sizing::{EventKind, Reason, SizingPhase};
 
+use super::PathGroup;
 use crate::event::TuneEventKind;
+
+impl PathGroup {
+    /// Whether an event of this kind is reported. A limit that never held or reduced the window has nothing to release: it only
+    /// grows on.
+    pub(super) fn reports(&mut self, kind: TuneEventKind) -> bool {
+        if self.is_decided || kind == TuneEventKind::LetGo && !self.is_bound {
+            return false;
+        }
+        self.is_bound = kind.reduces() || self.is_bound && kind != TuneEventKind::LetGo;
+        self.is_decided = self.is_dry_run && kind.reduces();
+        true
+    }
+}
 
 /// The event for users, with its reason in words; `None` for events that are not reported.
 pub(super) fn words(kind: &EventKind) -> Option<(TuneEventKind, String)> {
