@@ -44,8 +44,9 @@ pub enum KernelError {
     },
     /// The cgroup's connections are already being tuned.
     #[error(
-        "the connections of the cgroup {path} are tuned already (BPF program {program}); end that tuner first \
-         (`pgrep -a sweetspot` finds it)"
+        "{} in the cgroup {path} (BPF program {program}; `pgrep -a sweetspot` finds it); {}",
+        if *dry_run { "a dry run already uses bpf" } else { "another tuner already tunes the connections" },
+        if *dry_run { "end it, or add --via pidfd" } else { "end it first" }
     )]
     Busy {
         /// The cgroup's directory.

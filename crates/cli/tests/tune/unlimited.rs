@@ -223,7 +223,8 @@ fn a_command_is_tuned_via_pidfd_while_a_dry_run_uses_bpf() {
     assert!(message.ends_with("; using pidfd instead"), "{message}");
     assert_eq!(run(&["--quiet"]), (Some(0), String::new()));
     let (code, message) = run(&["--via", "bpf"]);
-    assert!(code == Some(125) && message.contains("are tuned already"), "{message}");
+    assert!(code == Some(125) && message.contains("a dry run already uses bpf"), "{message}");
+    assert!(message.ends_with("; end it, or add --via pidfd"), "{message}");
     Signal::TERMINATE.send(daemon.id());
     assert_eq!(ended(daemon).0, Some(0));
 }
