@@ -48,7 +48,15 @@ fn fold_line(line: &str, width: usize) -> Cow<'_, str> {
             let hang = if column <= width / 2 { column } else { indent + HANG };
             fold_words(line, hang, width).into()
         }
-        [_, _, _, ..] => fold_row(line, indent + HANG, width).into(),
+        [_, _, _, ..] => {
+            // Prose in the last cell continues in its own column, too.
+            let last = cells.last().map_or("", |cell| cell.trim());
+            let column = line.trim_end().chars().count() - last.chars().count();
+            match column <= width / 2 {
+                true => fold_words(line, column, width).into(),
+                false => fold_row(line, indent + HANG, width).into(),
+            }
+        }
         _ => fold_words(line, indent + HANG, width).into(),
     }
 }
@@ -131,6 +139,11 @@ mod tests {
     fn prose_is_folded_between_words_and_indented() {
         assert_eq!(fold("one two three four", 9), "one two\n  three\n  four");
         assert_eq!(fold("  - a bc\nd", 6), "  - a\n    bc\nd");
+    }
+
+    #[test]
+    fn prose_in_the_last_cell_continues_in_its_column() {
+        assert_eq!(fold("ok  a  one two three", 15), "ok  a  one two\n       three");
     }
 
     #[test]

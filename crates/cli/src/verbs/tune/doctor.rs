@@ -13,7 +13,7 @@ Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd,
 or the list cannot be written; 2 the command line is wrong.
 
 Members of --json:
-  bpf                true if tune runs via bpf here
+  bpf                true if tune run and tune daemon use bpf here
   findings           the requirements, each with name, there (true or false, or
                      null if it was not tested), says (the value, or the missing
                      part) and next (the next step, or null if it needs none)";
@@ -60,7 +60,7 @@ fn print(findings: &[Finding], complete: bool) {
     out!(
         "{}",
         match (complete, lacks_root) {
-            (true, _) => "tune runs via bpf here.",
+            (true, _) => "tune run and tune daemon use bpf here; tune attach does with --via bpf.",
             (false, true) => "Without root, tune runs via pidfd.",
             (false, false) => "tune runs via pidfd here.",
         }
