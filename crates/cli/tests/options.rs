@@ -101,7 +101,7 @@ const WRONG: &[(&str, &str)] = &[
     ("copy x :", "expected HOST:PATH"),
     ("serve --listen nonsense", "expected ADDRESS:PORT"),
     ("diagnose nonsense", "expected HOST:PORT"),
-    ("tune attach nonsense", "expected a process number"),
+    ("tune attach nonsense", "expected a process ID"),
     ("tune run --events - -- true", "expected a file"),
     ("advise window --path nonsense", "is not key=value"),
     ("serve invite --clients c --dir d --to host:0 ann", "--to \"host:0\": expected a host"),

@@ -233,7 +233,6 @@ function action({ event, dry_run: dry, to_bytes: to, congestion_to: congestion }
   const would = {
     taken: "would limit its window to", held: "would hold its window at", tightened: "would reduce its window to",
     adjusted: "would change its limit to",
-    let_go: to ? "would keep its window at or above" : "would not limit its window",
   }[event];
   if (dry && would) return to ? `${would} ${bytes(to)}` : would;
   return (ACTIONS[event] ?? event) + (to ? `, window ${bytes(to)}` : "") + (congestion ? `, congestion control ${congestion}` : "");

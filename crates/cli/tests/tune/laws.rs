@@ -267,7 +267,7 @@ fn invalid_arguments_are_rejected_in_one_line() {
             &["tune", "run", "--metrics", "0.0.0.0:1", "--", "true"],
             "metrics are for this host only",
         ),
-        (&["tune", "attach", &own, "--until", "first"], "expected a process number such as 4711"),
+        (&["tune", "attach", &own, "--until", "first"], "expected a process ID such as 4711"),
         (
             &["tune", "run", "--events", "/", "--", "true"],
             "cannot write events to /: Is a directory; name a file",

@@ -49,6 +49,9 @@ fn an_unavailable_default_mechanism_falls_back_silently() {
     let expected =
         ["sweetspot: watching echo via pidfd", "sweetspot: no TCP connection of echo was seen"];
     assert_eq!(named.lines().collect::<Vec<_>>(), expected);
+    // A dry run names it, too.
+    let (_, _, rehearsed) = run(&["--via", "pidfd", "--dry-run"]);
+    assert!(rehearsed.lines().any(|line| line == expected[0]), "{rehearsed}");
     let Some(missing) = missing else { return };
     let (code, ran, message) = run(&["-v"]);
     assert_eq!((code, ran.as_str()), (Some(0), "it runs"), "{message}");

@@ -14,6 +14,7 @@ use crate::verbs::{Ending, Fallible};
 /// Tune the connections of a running process and of its children
 ///
 /// Runs until the process ends or a signal arrives; then prints what it did, or why it limited nothing.
+/// Via bpf, it attaches to the process's whole cgroup, but tunes only the process and its children.
 /// Without root, the process must be yours and kernel.yama.ptrace_scope 0.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -27,7 +28,7 @@ change nothing); 1 tuning could not start or continue; 2 the command line is
 wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.")]
-#[command(mut_arg("via", |via| via.help(via_help!("pidfd; bpf sees the process's whole cgroup, but tunes only the process and its children"))))]
+#[command(mut_arg("via", |via| via.help(via_help!("pidfd"))))]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,
@@ -42,15 +43,14 @@ pub struct TuneAttachArguments {
     #[arg(long, value_name = "PID", value_parser = process)]
     until: Option<u32>,
 
-    /// Process number
+    /// Process ID
     #[arg(value_name = "PID", value_parser = process)]
     pid: u32,
 }
 
 fn process(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|pid| *pid > 0).ok_or_else(|| {
-        "expected a process number such as 4711; `pgrep NAME` and `sweetspot top` find it"
-            .to_owned()
+        "expected a process ID such as 4711; `pgrep NAME` and `sweetspot top` find it".to_owned()
     })
 }
 

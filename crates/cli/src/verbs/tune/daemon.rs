@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -59,7 +59,7 @@ command line or the policy is wrong.
 /// Tune a host's connections by a policy
 ///
 /// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections (a dry run counts them), and why
-/// other bulk transfers (60 kB or more; via bpf, within 2 s) were not limited. Via pidfd, it needs CAP_SYS_PTRACE for other users'
+/// other bulk transfers (60 kB or more) were not limited. A policy from a pipe is read only once. Via pidfd, it needs CAP_SYS_PTRACE for other users'
 /// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
 /// of all containers.
 #[derive(Debug, clap::Args)]
@@ -117,12 +117,12 @@ fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) 
         }
     };
     let (what, so, ends) = match arguments.common.is_dry_run() || policy.dry_run {
-        true => ("dry run", ", which changes nothing", "; Ctrl-C ends the dry run"),
-        false => ("tuning", "", "; Ctrl-C ends tuning"),
+        true => ("dry run of", "nothing is changed; ", "; Ctrl-C ends the dry run"),
+        false => ("tuning by", "", "; Ctrl-C ends tuning"),
     };
     let ends = if io::stderr().is_terminal() { ends } else { "" };
     let file = arguments.policy.shown();
-    format!("{what} via {via} by {rules} of {file}{so}; {metrics}{sight}{ends}")
+    format!("{what} {file} ({rules}) via {via}; {so}{metrics}{sight}{ends}")
 }
 
 fn rules(policy: &Policy) -> String {
@@ -164,6 +164,8 @@ struct PolicyFile<'a> {
     is_astray: bool,
     /// The number of polls in a row that did not find the file.
     missing: u32,
+    /// Whether it is a pipe, which has been read to its end.
+    is_pipe: bool,
 }
 
 /// Modification time, length and inode.
@@ -175,11 +177,15 @@ const MISSING_POLLS: u32 = 2;
 impl PolicyFile<'_> {
     fn new(path: &Path, policy: Policy) -> PolicyFile<'_> {
         // The first poll reads it: the file may have changed since `policy` was read.
-        PolicyFile { path, seen: None, policy, is_astray: false, missing: 0 }
+        let is_pipe = fs::metadata(path).is_ok_and(|file| file.file_type().is_fifo());
+        PolicyFile { path, seen: None, policy, is_astray: false, missing: 0, is_pipe }
     }
 
     /// The new policy, if it has changed, and the message to log, if any. If the file cannot be read, the old policy stays.
     fn poll(&mut self) -> (Option<Policy>, Option<String>) {
+        if self.is_pipe {
+            return (None, None);
+        }
         let (now, path) = (stamp(self.path), self.path.shown());
         if now.is_none() {
             self.missing += 1;
@@ -256,9 +262,7 @@ fn guarded(
     let watched = Watched { owner, is_inside, is_host: true, is_explicit: true };
     let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
     // The metrics are served from here on.
-    if !arguments.common.is_quiet() {
-        err!("sweetspot: {}", beginning(arguments, &policy, is_inside));
-    }
+    journal.begin_host(&beginning(arguments, &policy, is_inside), options.dry_run);
     warn_about_ineffective_rules(arguments, &policy, is_inside);
     let until = Until::Signal;
     let code = match inside {
@@ -295,7 +299,19 @@ fn guarded(
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
+
+    #[test]
+    fn a_policy_from_a_pipe_is_not_read_again() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(writer);
+        // Its end has been reached: reading it again would find an empty policy.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        let policy = Policy::parse("[[rule]]\ngoal = \"leave\"\n", &uid_of).unwrap();
+        assert_eq!(PolicyFile::new(&path, policy).poll(), (None, None));
+    }
 
     #[test]
     fn each_change_of_the_policy_file_is_reported_once() {

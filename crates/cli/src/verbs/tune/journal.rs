@@ -79,6 +79,14 @@ impl EventLog {
         }
     }
 
+    /// Prints the first line of a daemon, which says whether this is a dry run.
+    pub fn begin_host(&mut self, line: &str, dry_run: bool) {
+        self.dry_run = dry_run;
+        if !self.quiet {
+            err!("sweetspot: {line}");
+        }
+    }
+
     /// Sets whether the next events belong to a dry run, and reports a change of that.
     pub fn rehearse(&mut self, dry_run: bool) {
         let words = match (self.dry_run, dry_run) {
@@ -127,7 +135,7 @@ impl EventLog {
         self.summary.lines(self.started.as_secs_f64(), now)
     }
 
-    /// Says that no connection was seen. Only a process watched via pidfd would show idle connections, too.
+    /// Says that no connection was seen. Via bpf, connections that moved little are not reported.
     fn no_connections_note(&self) -> String {
         let Watched { owner, is_inside, is_host, .. } = &self.watched;
         if !is_inside && !is_host {
@@ -139,7 +147,7 @@ impl EventLog {
         };
         match is_inside {
             true => {
-                format!("no {noun} of {owner} moved {BULK_BYTES} within {BULK_WITHIN}{uploads}")
+                format!("no TCP {noun} of {owner} moved {BULK_BYTES} within {BULK_WITHIN}{uploads}")
             }
             false => format!("no bulk {noun} of {owner} was seen{uploads}"),
         }
@@ -207,12 +215,12 @@ mod tests {
             ),
             (
                 no_connections_note(process, true, false, false),
-                "no transfer of process 4711 (curl) moved 60 kB within 2 s",
+                "no TCP transfer of process 4711 (curl) moved 60 kB within 2 s",
             ),
             // A daemon does not report uploads that it does not tune.
             (
                 no_connections_note("any process", true, true, false),
-                "no download of any process moved 60 kB within 2 s; uploads need --send",
+                "no TCP download of any process moved 60 kB within 2 s; uploads need --send",
             ),
             (
                 no_connections_note("any process", false, true, true),

@@ -44,7 +44,7 @@ Actions in messages, with their names in --events where those differ:
                               cross traffic
   growing again (reopened)    an upload's pacing rate grows again, or a window
                               that yielded
-  released (let_go)           its limit does not help
+  released (let_go)           a hold or a trial ends: its limit does not help
   lifted                      tuning ends
   cannot be limited (refused) the kernel refuses or ignores the limit
   closed (gone)               the connection has ended
@@ -53,7 +53,7 @@ Actions in messages, with their names in --events where those differ:
   adjusted                    the limit follows the window or the rate (-v)
   not limited (not_limited)   a bulk transfer needed no limit, or the policy
                               does not tune a connection (-v)
-A bulk transfer moves at least 60 kB; via bpf, within 2 s.
+A bulk transfer moves at least 60 kB. Via bpf, it must do so within 2 s.
 \"advertised\" is the window that this kernel announces to the sender; a larger
 limit has no effect yet. In the summary, the first rate and RTT are from before
 the first reduction; the second are the medians since.

@@ -56,9 +56,8 @@ macro_rules! via_help {
     ($default:literal) => {
         concat!(
             "Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment, without \
-             access to the processes (root, Linux 5.11); auto is bpf if the host supports it and no other dry run already uses it there, \
-             else pidfd (tune doctor and -v \
-             give the reason) [default: ",
+             access to the processes (root, Linux 5.11); auto is bpf if the host supports it, else pidfd \
+             (also beside a dry run via bpf; tune doctor and -v give the reason) [default: ",
             $default,
             "]"
         )
@@ -144,11 +143,6 @@ impl Common {
             }
             begun => begun.map(Some),
         }
-    }
-
-    /// Whether --quiet suppresses the lines about actions.
-    pub fn is_quiet(&self) -> bool {
-        self.quiet
     }
 
     /// The metrics address on the command line, if any.

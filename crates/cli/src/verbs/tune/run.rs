@@ -17,7 +17,7 @@ use sweetspot_program::failed_command;
 ///
 /// Via bpf (root) the command runs in a cgroup of its own. Via pidfd this needs no privileges,
 /// because a process may access its children's sockets. At the end it lists the tuned connections (a dry run counts them), and why other bulk
-/// transfers (60 kB or more; via bpf, within 2 s) were not limited. It names the mechanism,
+/// transfers (60 kB or more) were not limited. It names the mechanism,
 /// and reports that it tuned nothing, only on a terminal, with -v or in a dry run. The exit code is COMMAND's, or 128 + n after signal n.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -121,6 +121,7 @@ fn guarded(
         Ok(command) => command,
         Err(code) => return Ok(code),
     };
+    journal.rehearse(options.dry_run);
     journal.begin("");
     let goal = arguments.goal.goal;
     match inside {
