@@ -252,6 +252,10 @@ class BufferChoice(TypedDict):
     bulk_bps: Optional[int]
     short_error_bps: Optional[int]
     bulk_error_bps: Optional[int]
+    loss_error: Optional[float]
+    delay_error_s: Optional[float]
+    utilisation_error: Optional[float]
+    interpolated: bool
 
 
 class TransferSizes(TypedDict):
@@ -304,6 +308,10 @@ class RouterAdvice(TypedDict):
     bulk_bps: Optional[int]
     short_error_bps: Optional[int]
     bulk_error_bps: Optional[int]
+    loss_error: Optional[float]
+    delay_error_s: Optional[float]
+    utilisation_error: Optional[float]
+    interpolated: bool
     range_90_percent: Optional[BufferRange]
     rules: dict[str, BufferChoice]
     available: Optional[BufferChoice]

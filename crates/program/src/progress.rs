@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::print::is_quiet;
 use indicatif::{ProgressBar, ProgressStyle};
-use sweetspot_scenario::{Engine, EngineResult, FinishedFlow, Recorder, Sample, Scenario};
+use sweetspot_scenario::{Engine, EngineResult, Recorder, Scenario};
 use sweetspot_system::{Interruption, clock};
 use sweetspot_units::{Duration, Time};
 
@@ -147,62 +147,6 @@ pub fn run_with_timer<T: Send>(
         }
     };
     supervise(work, watch, interrupted)
-}
-
-/// The share of a run that is simulated, in whole per cent.
-#[derive(Debug, Default)]
-pub struct SimulatedShare(AtomicUsize);
-
-impl SimulatedShare {
-    /// The share in words, after the name of the work; empty until it is known.
-    pub fn in_words(&self) -> String {
-        match self.0.load(Ordering::Relaxed) {
-            0 => String::new(),
-            percent => format!(": {percent} %"),
-        }
-    }
-}
-
-/// A recorder that notes how much of a run of `total` is simulated, and passes the samples that `inner` wants on to it. Sampling
-/// changes no result.
-pub struct ProgressRecorder<'a> {
-    inner: &'a mut dyn Recorder,
-    total: Duration,
-    share: &'a SimulatedShare,
-}
-
-impl<'a> ProgressRecorder<'a> {
-    /// Notes the share of `total` in `share`.
-    pub fn new(
-        inner: &'a mut dyn Recorder,
-        total: Duration,
-        share: &'a SimulatedShare,
-    ) -> ProgressRecorder<'a> {
-        ProgressRecorder { inner, total, share }
-    }
-}
-
-impl Recorder for ProgressRecorder<'_> {
-    fn interval(&self) -> Option<Duration> {
-        let percent = self.total / 100;
-        self.inner.interval().or_else(|| (percent > Duration::ZERO).then_some(percent))
-    }
-
-    fn record(&mut self, sample: &Sample) {
-        let percent = sample.at_s / self.total.as_secs_f64() * 100.0;
-        self.share.0.store(percent as usize, Ordering::Relaxed);
-        if self.inner.interval().is_some() {
-            self.inner.record(sample);
-        }
-    }
-
-    fn wants_flows(&self) -> bool {
-        self.inner.wants_flows()
-    }
-
-    fn record_flow(&mut self, flow: &FinishedFlow) {
-        self.inner.record_flow(flow);
-    }
 }
 
 /// Runs `work` that shows its own progress; signals are handled as in [`run_with_progress`].
@@ -375,49 +319,7 @@ impl ProgressDisplay {
 
 #[cfg(test)]
 mod tests {
-    use sweetspot_scenario::NoRecorder;
-
     use super::*;
-
-    struct EveryFifth(Vec<f64>);
-
-    impl Recorder for EveryFifth {
-        fn interval(&self) -> Option<Duration> {
-            Some(Duration::from_millis(400))
-        }
-
-        fn record(&mut self, sample: &Sample) {
-            self.0.push(sample.at_s);
-        }
-    }
-
-    /// A run of 2 s: a sample for each per cent, and a fifth of it after 400 ms.
-    #[test]
-    fn a_recorder_notes_the_simulated_share_and_passes_samples_on() {
-        let sample = Sample {
-            at_s: 0.4,
-            transfer: 0,
-            cwnd_packets: 2.0,
-            ssthresh_packets: 64.0,
-            window_bytes: 9000,
-            acked_bytes: 3000,
-            rtt_s: None,
-            queue_packets: 1,
-            dropped_packets: 0,
-            utilisation: None,
-        };
-        let (share, total) = (SimulatedShare::default(), Duration::from_secs(2));
-        let mut none = NoRecorder;
-        let recorder = ProgressRecorder::new(&mut none, total, &share);
-        assert_eq!(recorder.interval(), Some(Duration::from_millis(20)));
-        assert_eq!(share.in_words(), "");
-        let mut inner = EveryFifth(Vec::new());
-        let mut recorder = ProgressRecorder::new(&mut inner, total, &share);
-        assert_eq!(recorder.interval(), Some(Duration::from_millis(400)));
-        recorder.record(&sample);
-        assert_eq!(share.in_words(), ": 20 %");
-        assert_eq!(inner.0, [0.4]);
-    }
 
     #[test]
     fn the_remaining_time_is_unknown_until_a_run_completes() {

@@ -109,12 +109,11 @@ fn shape(text: &str) -> String {
 }
 
 /// Progress lines without a terminal, which only a slow machine prints.
-const PROGRESS: [&str; 5] = [
+const PROGRESS: [&str; 4] = [
     "0/0 runs, 0 s to go",
     "0 runs, 0 s elapsed",
     "0 runs, best window so far 0 packets, between 0 and 0 0 s elapsed",
     "simulating 0 s, 0 s elapsed",
-    "simulating 0 s: 0 %, 0 s elapsed",
 ];
 
 fn pattern(shown: &str) -> String {
@@ -151,7 +150,7 @@ fn output_may_differ_in_numbers_but_not_in_words() {
     for progress in [
         "27/120 runs, 31 s to go",
         "12 runs, best window so far 492 packets, between 355 and 680, 10 s elapsed",
-        "simulating 230 s: 62 %, 10 s elapsed",
+        "simulating 230 s, 10 s elapsed",
     ] {
         let actual = format!("{progress}\nwindow  27 MB, 11.5 ms\nlast\n");
         assert!(shown.compare(&actual).is_ok(), "{actual}");

@@ -12,7 +12,7 @@ use super::Ending;
 use sweetspot_program::bundled;
 use sweetspot_program::engine::{EngineAnswer, EngineName};
 use sweetspot_program::print::{self, Shown, out_unfolded};
-use sweetspot_program::progress::{self, ProgressRecorder, SimulatedShare};
+use sweetspot_program::progress;
 use sweetspot_program::scenario_file::{read, seed};
 use sweetspot_program::text_file;
 use sweetspot_program::usage_error::UsageError;
@@ -128,8 +128,7 @@ fn run_interruptibly(
     scenario: &Scenario,
     series: Option<&mut RunSeries>,
 ) -> Result<EngineAnswer, EngineError> {
-    let total = scenario.warmup + scenario.duration;
-    let seconds = total.as_secs_f64();
+    let seconds = (scenario.warmup + scenario.duration).as_secs_f64();
     let interrupted = {
         let files = [&arguments.out, &arguments.series].into_iter().flatten();
         let unwritten: Vec<String> = files.map(|file| file.shown().to_string()).collect();
@@ -153,12 +152,8 @@ fn run_interruptibly(
             arguments.engine.run(scenario, recorder)
         }
         EngineName::Theory | EngineName::Sim => {
-            let share = SimulatedShare::default();
-            let work = || {
-                let mut recorder = ProgressRecorder::new(recorder, total, &share);
-                arguments.engine.run(scenario, &mut recorder)
-            };
-            let doing = || format!("simulating {seconds} s{}", share.in_words());
+            let work = || arguments.engine.run(scenario, recorder);
+            let doing = || format!("simulating {seconds} s");
             progress::run_with_timer(work, doing, || err!("{interrupted}"))
         }
     }
