@@ -83,5 +83,5 @@ Members of --json:
   time               --watch: the end of the measurement
 
 Names in _s are seconds, in _bps bit/s. A finding has value, low and high (its
-interval, or null) and how (the method), or unknown, the reason, with low or high if only
-that bound is known.";
+interval, or null) and how (the method). Otherwise it has unknown (the reason),
+and low or high if only that bound is known.";
