@@ -6,6 +6,10 @@ const OBSERVATION_TIME: Duration = Duration::from_secs(3);
 /// An upload must have at least this much payload acknowledged in that time.
 const MIN_SENT: Bytes = Bytes::new(1_000_000);
 
+/// A smaller share of time without buffer space costs too little rate for advice. The counter runs only while all data have
+/// been sent: a program that writes more than the buffer holds waits for space at other times, too.
+const LIMITED_SHARE: f64 = 0.1;
+
 /// Send buffer per byte of window: the kernel also counts its bookkeeping (SKB_TRUESIZE).
 const BUFFER_PER_WINDOW: u64 = 2;
 
@@ -50,12 +54,17 @@ impl BufferAdvice {
         }
         self.is_reported = true;
         let rate = sent / now.since(since);
-        let limited = sample.sndbuf_limited.scaled(2.0) > sample.busy;
-        limited.then(|| {
-            let buffer = buffer_for(self.fastest, minimum_rtt);
+        let share = sample.sndbuf_limited.as_secs_f64() / sample.busy.as_secs_f64();
+        // The share is NaN if the connection was never busy.
+        (share > LIMITED_SHARE).then(|| {
+            // In the rest of the time, it sent this fast.
+            let without_waits = rate.scaled((1.0 - share).recip());
+            let possible = self.fastest.max(without_waits);
+            let buffer = buffer_for(possible, minimum_rtt);
             format!(
-                "the send buffer holds it back at {rate}; SO_SNDBUF of {buffer} lets {} through",
-                self.fastest
+                "the send buffer holds it back at {rate} for {:.0} % of the time; SO_SNDBUF of at least {buffer} lets \
+                 {possible} through, or leave SO_SNDBUF unset",
+                100.0 * share
             )
         })
     }
@@ -70,12 +79,13 @@ fn buffer_for(rate: Rate, rtt: Duration) -> Bytes {
 mod tests {
     use super::*;
 
-    /// The advice for a connection that sends 2 MB/s at 40 ms, if its buffer limits it for `share` of the time.
-    fn advice(share: f64) -> Option<String> {
+    /// The advice for a connection that sends 2 MB/s at 40 ms, if its buffer limits it for `share` of the time, and the kernel
+    /// measures at most `fastest` Mbit/s.
+    fn advice(share: f64, fastest: u64) -> Option<String> {
         let mut advice = BufferAdvice::default();
         let sample = |seconds: u64| SendBufferSample {
             acked: Bytes::new(seconds * 2_000_000),
-            delivery_rate: Rate::from_mbit_per_second(16),
+            delivery_rate: Rate::from_mbit_per_second(fastest),
             app_limited: false,
             sndbuf_limited: Duration::from_secs(seconds).scaled(share),
             busy: Duration::from_secs(seconds),
@@ -85,9 +95,16 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_limits_most_of_the_time_draws_advice() {
-        // The window is 2 MB/s x 40 ms = 80 kB; the kernel's bookkeeping doubles it.
-        assert!(advice(0.6).is_some_and(|is_reported| is_reported.contains("SO_SNDBUF of 160 kB")));
-        assert_eq!(advice(0.4), None);
+    fn a_buffer_that_costs_rate_draws_advice() {
+        // 2 MB/s in three quarters of the time are 2.667 MB/s without waits. That rate x 40 ms is 106.7 kB; the kernel's
+        // bookkeeping doubles it.
+        let words = advice(0.25, 16).unwrap();
+        assert!(
+            words.contains("at 16 Mbit/s for 25 % of the time; SO_SNDBUF of at least 213.3 kB"),
+            "{words}"
+        );
+        // A measured 4 MB/s needs 2 x 160 kB.
+        assert!(advice(0.25, 32).unwrap().contains("SO_SNDBUF of at least 320 kB"));
+        assert_eq!(advice(0.05, 32), None);
     }
 }

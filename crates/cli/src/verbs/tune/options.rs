@@ -30,9 +30,9 @@ pub struct Common {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
 
-    /// Also pace uploads (SO_MAX_PACING_RATE), just below the path's delivery rate; for send
-    /// buffers that are too small, report a sufficient size (they are not changed: SO_SNDBUF cannot
-    /// be undone)
+    /// Also pace uploads (SO_MAX_PACING_RATE): just below the path's delivery rate, or as
+    /// less-than-best-effort asks. Via pidfd, advise a larger SO_SNDBUF if an upload waits for its
+    /// send buffer in more than a tenth of 3 s (the buffer is not changed: that cannot be undone)
     #[arg(long)]
     send: bool,
 
