@@ -26,6 +26,7 @@ struct TunedConnection {
     reduced: Span,
     yielded: Span,
     held: Span,
+    is_paced: bool,
     /// The connection's last limit, in words.
     last: Option<String>,
     /// At its first reduction or hold.
@@ -41,9 +42,11 @@ impl TunedConnection {
     /// Handles an event that leaves it with a limit or without one.
     fn handle(&mut self, event: &TuneEvent, has_limit: bool) {
         let (kind, at) = (event.kind, event.wall_s);
-        // A download is limited far above its need at first, an upload at once.
-        let is_paced = matches!(event.change, AppliedChange::Pace { .. });
-        let has_effect = kind.reduces() || kind == TuneEventKind::Taken && is_paced;
+        // A download is limited far above its need at first; an upload that is to drain a queue, below its rate.
+        let slows_down =
+            matches!(event.change, AppliedChange::Pace { to: Some(to), .. } if to < event.rate);
+        self.is_paced = matches!(event.change, AppliedChange::Pace { .. });
+        let has_effect = kind.reduces() || kind == TuneEventKind::Taken && slows_down;
         if has_effect {
             self.before = self.before.or(Measured::of(event.rate, event.rtt.0));
         }
@@ -98,6 +101,9 @@ impl TunedConnection {
         }
         if held <= 0.0 && yielded <= 0.0 {
             words += ", never held";
+            if self.is_paced && reduced > 0.0 {
+                words += " because its queue did not drain";
+            }
         }
         if let Some(last) = &self.last {
             words += &format!(", last {last}");
@@ -189,12 +195,7 @@ impl TuneSummary {
         };
         let connection = &mut self.connections[at];
         let has_limit = limit.is_some();
-        // A trial of a faster pace is no hold.
-        let is_trial = matches!(event.change, AppliedChange::Pace { .. })
-            && event.kind == TuneEventKind::Adjusted;
-        if !is_trial {
-            connection.last = limit.or(connection.last.take());
-        }
+        connection.last = limit.or(connection.last.take());
         connection.handle(event, has_limit);
         // A daemon sees an unlimited number of connections, so ended ones are not kept.
         if event.kind == TuneEventKind::Gone && at >= MAX_LISTED {
@@ -419,6 +420,33 @@ mod tests {
         assert_eq!(words(&[Taken, Yielded, Reopened]), expected);
         let expected = format!("limited for 3 s, held for 1 s, yielding for 1 s, {last}");
         assert_eq!(words(&[Taken, Held, Yielded]), expected);
+    }
+
+    #[test]
+    fn an_upload_shows_the_pacing_rate_that_was_lifted_and_why_it_was_never_held() {
+        use TuneEventKind::{Adjusted, Held, Lifted, Taken};
+        // An event a second of an upload that delivers 20 Mbit/s, with its pacing rate from then on.
+        let words = |events: &[(TuneEventKind, Option<u64>)]| {
+            let mut summary = TuneSummary::default();
+            for (at, (kind, to)) in events.iter().enumerate() {
+                let (rate, to) =
+                    (Rate::from_mbit_per_second(20), to.map(Rate::from_mbit_per_second));
+                let change = AppliedChange::Pace { from: None, to, kernel: to };
+                summary.add(&TuneEvent { change, rate, ..event(1, at as f64, *kind, None) });
+            }
+            let line = summary.lines(0.0, events.len() as f64).remove(1);
+            line.split_once("443: ").unwrap().1.split_once(" Mbit/s").unwrap().0.to_owned()
+        };
+        let tried = [(Taken, Some(9)), (Held, Some(20)), (Adjusted, Some(24)), (Lifted, None)];
+        assert_eq!(words(&tried), "limited for 3 s, held for 2 s, last pacing rate 24");
+        let why = "reduced for 1 s, never held because its queue did not drain";
+        assert_eq!(
+            words(&[(Taken, Some(9))]),
+            format!("limited for 1 s, {why}, last pacing rate 9")
+        );
+        // A less-than-best-effort upload begins above its rate.
+        let expected = "limited for 1 s, never held, last pacing rate 40";
+        assert_eq!(words(&[(Taken, Some(40))]), expected);
     }
 
     #[test]
