@@ -45,7 +45,7 @@ const VERBS: [(&str, &str); 17] = [
     ("\"$0\" tune run --via bpf -- true", "cannot tune via bpf|tune doctor names what is missing"),
     ("\"$0\" tune undo", ""),
     // It fails if a requirement is missing, and names it.
-    ("\"$0\" tune doctor | grep 'tune runs'", ""),
+    ("\"$0\" tune doctor | grep -E 'tune runs via pidfd|tune run and tune daemon use bpf'", ""),
     ("\"$0\" advise host", ""),
     ("\"$0\" run path.toml && \"$0\" run path.toml --out run.json && \"$0\" report run.json", ""),
     ("\"$0\" sweep path.toml --over transfer.sizing=kernel,sobas", ""),

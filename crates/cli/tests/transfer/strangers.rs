@@ -211,7 +211,7 @@ fn a_used_ticket_cannot_measure() {
 fn a_measurement_is_logged_with_its_address() {
     let mut serve = Serve::start(&[]);
     let mut measure = Command::new(SWEETSPOT);
-    measure.args(["measure", &serve.ticket, "--budget", "1kB", "--json"]);
+    measure.args(["measure", &serve.ticket, "--budget", "20kB", "--json"]);
     assert!(measure.output().unwrap().status.success());
     serve.read_until(" measured the path");
 }
