@@ -5,14 +5,14 @@
 #![allow(dead_code, reason = "a target uses the one half, tests the other")]
 
 use sweetspot_sizing::{
-    BackgroundUpload, CongestionChoice, CongestionState, Controller, ControllerConfig, Driver,
-    Effect, Input, InputSource, KernelView, Needs, Output, ProbeAnswer, Rledbat, SavedWindow,
-    SenderReport, Sizing, SizingPhase, TrainPacket, TrainRequest, Upload,
+    CongestionChoice, CongestionState, Controller, ControllerConfig, Driver, Effect, Input,
+    InputSource, KernelView, Needs, Output, ProbeAnswer, Rledbat, SavedWindow, SenderReport,
+    Sizing, SizingPhase, TrainPacket, TrainRequest, Upload,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need no facts about the path: sizings, uploads and background transfers.
-pub const SIZINGS: [&str; 21] = [
+pub const SIZINGS: [&str; 20] = [
     "kernel",
     "fixed",
     "max",
@@ -33,7 +33,6 @@ pub const SIZINGS: [&str; 21] = [
     "wad",
     "nlanr",
     "background",
-    "upload:background",
 ];
 
 /// The sources from which a controller may get its inputs.
@@ -83,7 +82,6 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
     };
     let sizing: Sizing = match sizing {
         "background" => return Box::new(Rledbat::background(&config)),
-        "upload:background" => return Box::new(BackgroundUpload::new(&config)),
         "upload" => return Box::new(Upload::default()),
         "upload:resumed" => {
             let window = Bytes::new(max_window);

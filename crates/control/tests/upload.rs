@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use sweetspot_control::{PaceStep, PacedUpload, TuneEventKind};
 use sweetspot_sizing::{SavedWindow, SenderReport};
-use sweetspot_units::{Bytes, Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Time};
 
 const RATE: f64 = 100e6 / 8.0;
 const RTT: f64 = 0.04;
@@ -35,8 +35,6 @@ struct Case {
     send_buffer: f64,
     /// Whether the upload is paced.
     paced: bool,
-    /// Whether it is a less-than-best-effort upload.
-    background: bool,
     /// The path's saved parameters. The upload begins with half of that window, paced at window / min RTT.
     saved: Option<SavedWindow>,
 }
@@ -52,7 +50,6 @@ const USUAL: Case = Case {
     stops: f64::INFINITY,
     send_buffer: f64::INFINITY,
     paced: true,
-    background: false,
     saved: None,
 };
 
@@ -67,8 +64,6 @@ struct Run {
     standing: Vec<f64>,
     /// The kinds of events; `None` for a change that is not reported.
     steps: Vec<Option<TuneEventKind>>,
-    /// The pacing rates before and after each reduction.
-    tightened: Vec<(Option<Rate>, Option<Rate>)>,
     /// The number of runs of the tuner in each second.
     looks: Vec<u32>,
     /// The parameters saved for the path.
@@ -91,9 +86,6 @@ fn simulate(case: &Case, seconds: usize) -> Run {
     let (first, begins) = (Time::from_nanos(1), |saved: SavedWindow| saved.window.as_f64() / 2.0);
     let mut upload = match case.saved {
         Some(saved) => PacedUpload::resumed(first, saved),
-        None if case.background => {
-            PacedUpload::background(Bytes::from_f64(MSS), Bytes::from_f64(8.0 * BDP))
-        }
         None => PacedUpload::default(),
     };
     let (mut cwnd, mut slow_start) = (case.saved.map_or(10.0 * MSS, begins), true);
@@ -170,9 +162,6 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             next_reading = (t + case.sample_interval).min(due.max(t + min));
             for step in steps {
                 run.steps.push(step.kind);
-                if step.kind == Some(TuneEventKind::Tightened) {
-                    run.tightened.push((step.before, step.pace));
-                }
                 if case.paced {
                     pace = step.pace.map_or(f64::INFINITY, |rate| rate.as_f64() / 8.0);
                 }
@@ -304,43 +293,6 @@ fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
-}
-
-#[test]
-fn a_background_upload_yields_while_cross_traffic_keeps_the_queue() {
-    // Alone, it keeps a queue of at most 60 ms, 1.5 BDP. Cross traffic keeps 2 BDP in the buffer: 80 ms.
-    let cross_traffic = |t: f64| if (8.0..16.0).contains(&t) { 2.0 * BDP } else { 0.0 };
-    let path = Case { buffer: 4.0 * BDP, cross_traffic, ..USUAL };
-    let run = simulate(&Case { background: true, ..path }, 30);
-    assert_eq!(run.steps.first(), Some(&Some(TuneEventKind::Taken)));
-    // RFC 9840 slows down for about a tenth of the time.
-    assert!(run.goodput(2..8) >= 0.85 * RATE, "{:?}", run.seconds);
-    assert!(run.queue(2..8) <= 1.5 * BDP, "{:?}", run.queues);
-    // Two segments a round trip of 120 ms are 0.2 % of the rate.
-    assert!(run.goodput(11..16) <= 0.01 * RATE, "{:?}", run.seconds);
-    for kind in [TuneEventKind::Held, TuneEventKind::Yielded, TuneEventKind::Reopened] {
-        assert!(run.steps.contains(&Some(kind)), "{kind:?}");
-    }
-    assert!(!run.steps.contains(&Some(TuneEventKind::LetGo)));
-    // An upload for throughput takes its share of the same path.
-    assert!(simulate(&path, 30).goodput(11..16) >= 0.2 * RATE);
-}
-
-#[test]
-fn a_rate_that_rises_is_never_called_reduced() {
-    // The rate changes at each place in the cycle of trials, up and down.
-    for shift in 0..8 {
-        let begin = 8.0 + f64::from(shift) * 0.04;
-        for (slow, fast) in [(0.5, 1.0), (1.5, 1.0)] {
-            let run = simulate_change(begin, slow * RATE, fast * RATE, None);
-            assert!(
-                run.tightened.iter().all(|(before, pace)| pace < before),
-                "{:?}",
-                run.tightened
-            );
-            assert!(!run.tightened.is_empty());
-        }
-    }
 }
 
 #[test]

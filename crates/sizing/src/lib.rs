@@ -1,7 +1,6 @@
 //! Window-sizing controllers as sans-IO state machines.
 //!
-//! A [`Controller`] runs at the receiver of a bulk transfer, an [`Upload`] or a
-//! [`BackgroundUpload`] at its sender. It
+//! A [`Controller`] runs at the receiver of a bulk transfer, an [`Upload`] at its sender. It
 //! takes measurements with their time ([`Input`]) and returns actions ([`Output`]). The same code
 //! controls simulated receivers and real sockets. [`Driver`] is the loop around it: probes,
 //! packet trains, timers.
@@ -74,4 +73,4 @@ pub use paper::SobasPaper;
 pub use reason::Reason;
 pub use rledbat::Rledbat;
 pub use sobas::Sobas;
-pub use upload::{BackgroundUpload, Upload};
+pub use upload::Upload;

@@ -122,13 +122,6 @@ impl Rledbat {
         Rledbat { has_slowdowns: false, ..self }
     }
 
-    /// Until the first decision: begins with `window`, because the transfer already has that much in flight.
-    pub(crate) fn begin_with(&mut self, window: Bytes) {
-        if self.reason.is_none() {
-            self.window = window.max(self.mss * INITIAL_SEGMENTS).min(self.max);
-        }
-    }
-
     /// The current target queueing delay.
     fn target(&self) -> Duration {
         let below = |full: Duration| full.scaled(TARGET_SHARE).clamp(MIN_TARGET, TARGET_DELAY);

@@ -51,7 +51,6 @@ keeps_its_contract! {
     wad_keeps_its_contract: 17,
     nlanr_keeps_its_contract: 18,
     background_keeps_its_contract: 19,
-    background_upload_keeps_its_contract: 20,
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Converts `TCP_INFO` to the inputs of the controllers and the diagnosis.
 
-use sweetspot_control::{ConnectionSample, PacedUpload, SendBufferSample};
+use sweetspot_control::{ConnectionSample, SendBufferSample};
 use sweetspot_diagnose::live::Sample;
+use sweetspot_linux::clock;
 use sweetspot_linux::tcp::Info;
 use sweetspot_linux::tcp::options::SendMemory;
-use sweetspot_linux::{clock, sysctl};
 use sweetspot_sizing::SenderReport;
 use sweetspot_units::{Bytes, Rate, Time};
 
@@ -28,21 +28,11 @@ pub fn delivered(info: &Info) -> Bytes {
 /// The input of the upload controller.
 pub fn sender_report(info: &Info) -> SenderReport {
     SenderReport {
-        retransmitted: info.total_retrans.into(),
         in_flight: info.snd_mss * u64::from(packets_in_flight(info)),
         minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,
         ..SenderReport::default()
     }
-}
-
-/// The largest window of TCP (RFC 7323, section 2.3).
-const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
-
-/// A less-than-best-effort upload. It has no more in flight than the largest send buffer that the kernel chooses.
-pub fn background_upload(mss: Bytes) -> PacedUpload {
-    let max_window = sysctl::tcp_wmem().map_or(MAX_WINDOW, |buffer| buffer.max);
-    PacedUpload::background(mss, max_window)
 }
 
 /// The kernel's flight size, tcp_packets_in_flight(): includes retransmitted segments, but not lost or selectively acknowledged

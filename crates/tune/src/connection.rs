@@ -1,11 +1,10 @@
 use sweetspot_control::{
-    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, Goal, NotLimited,
-    OwnClamp, PaceStep, PacedUpload, TuneEvent, TuneEventKind,
+    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, NotLimited, OwnClamp,
+    PaceStep, PacedUpload, TuneEvent, TuneEventKind,
 };
 use sweetspot_kernel::Congestion;
 use sweetspot_linux::{clock, sysctl};
 use sweetspot_sizing::SavedWindow;
-use sweetspot_socket::readings;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::TuneError;
@@ -49,7 +48,6 @@ impl TunedConnection {
         handle: Handle,
         connection_owner: ConnectionOwner,
         seen: &KernelReport,
-        goal: Goal,
     ) -> TunedConnection {
         // With so few data received, the kernel has not grown the receive buffer yet.
         let is_young = seen.sample.received < BULK_BYTES;
@@ -61,10 +59,7 @@ impl TunedConnection {
             limited: false,
             has_other_tuner: false,
             advertised: None,
-            upload: match goal {
-                Goal::Throughput => PacedUpload::default(),
-                Goal::LessThanBestEffort => readings::background_upload(seen.advertised_mss),
-            },
+            upload: PacedUpload::default(),
             buffer: BufferAdvice::default(),
             paced_before: None,
             congestion: None,
@@ -74,7 +69,7 @@ impl TunedConnection {
         }
     }
 
-    /// Resumes the upload of goal [`Goal::Throughput`] at the rate that an earlier upload on the path saved.
+    /// Resumes the upload at the rate that an earlier upload on the path saved.
     pub fn resume_upload(&mut self, now: Time, saved: SavedWindow) {
         self.upload = PacedUpload::resumed(now, saved);
     }
@@ -82,11 +77,6 @@ impl TunedConnection {
     /// Whether there is something to undo.
     pub fn touched(&self) -> bool {
         self.limited || self.paced_before.is_some() || self.congestion.is_some()
-    }
-
-    /// Whether its end is worth an event: a released pacing rate was reported before.
-    pub fn has_limits(&self) -> bool {
-        self.limited || self.upload.pace().is_some() || self.congestion.is_some()
     }
 
     /// Notes a sample.
@@ -135,15 +125,17 @@ impl TunedConnection {
         from: Option<Bytes>,
         rates: (Rate, (Duration, Option<Duration>)),
     ) -> TuneEvent {
-        let pace = self.upload.pace();
-        let was_only_paced = self.paced_before.is_some() && !self.limited;
-        if from.is_none() && (pace.is_some() || was_only_paced) {
-            let change = AppliedChange::Pace { from: pace, to: None, kernel: None };
-            return self.upload_event(kind, why, change);
+        match self.upload.pace().filter(|_| from.is_none()) {
+            Some(pace) => {
+                let change = AppliedChange::Pace { from: Some(pace), to: None, kernel: None };
+                self.upload_event(kind, why, change)
+            }
+            None => {
+                let advertised = self.advertised;
+                let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
+                self.event(kind, why, change, rates.0, rates.1)
+            }
         }
-        let advertised = self.advertised;
-        let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
-        self.event(kind, why, change, rates.0, rates.1)
     }
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
@@ -362,15 +354,7 @@ mod tests {
         let connection_owner = ConnectionOwner { pid, program, local, remote, cookie, rule: None };
         // A record of zeros: the kernel has measured nothing.
         let seen = KernelReport::of_record(&record(1, 0));
-        (
-            TunedConnection::new(
-                Handle::Borrowed(socket, 0),
-                connection_owner,
-                &seen,
-                Goal::Throughput,
-            ),
-            stream,
-        )
+        (TunedConnection::new(Handle::Borrowed(socket, 0), connection_owner, &seen), stream)
     }
 
     #[test]

@@ -4,15 +4,14 @@
 mod buffer;
 
 use sweetspot_sizing::{
-    BackgroundUpload, Controller, Driver, Effect, EventKind, InputSource, KernelView, Reason,
-    SavedWindow, SenderReport, SizingPhase,
+    Driver, Effect, EventKind, InputSource, KernelView, Reason, SavedWindow, SenderReport,
+    SizingPhase,
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 pub use buffer::{BufferAdvice, SendBufferSample};
 
 use crate::event::TuneEventKind;
-use crate::path_group::{BULK_BYTES, receiver_config};
 
 /// A change of an upload's pacing rate, and the reason.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +26,7 @@ pub struct PaceStep {
     pub why: String,
 }
 
-/// Paces one connection by [`sweetspot_sizing::Upload`] or [`BackgroundUpload`].
+/// Paces one connection by the controller [`sweetspot_sizing::Upload`].
 ///
 /// **Contract.** The caller passes a new sample no later than at [`PacedUpload::poll_timeout`], or then calls
 /// [`PacedUpload::handle_timeout`]: samples by the kernel may be older.
@@ -36,8 +35,6 @@ pub struct PacedUpload {
     kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,
-    /// The payload to be delivered before the first decision.
-    begins_at: Bytes,
     /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
     /// The latest time seen. A sample from before a timer's expiry may be read after it.
@@ -46,7 +43,7 @@ pub struct PacedUpload {
 
 impl Default for PacedUpload {
     fn default() -> PacedUpload {
-        PacedUpload::new(Time::ZERO, Box::new(sweetspot_sizing::Upload::default()), Bytes::ZERO)
+        PacedUpload::new(Time::ZERO, sweetspot_sizing::Upload::default())
     }
 }
 
@@ -54,23 +51,16 @@ impl PacedUpload {
     /// The longest time between two samples: a quarter of the shortest epoch.
     pub const SAMPLE_INTERVAL: Duration = sweetspot_sizing::Upload::SAMPLE_INTERVAL;
 
-    fn new(now: Time, controller: Box<dyn Controller + Send>, begins_at: Bytes) -> PacedUpload {
+    fn new(now: Time, controller: sweetspot_sizing::Upload) -> PacedUpload {
         // The driver runs at the samples of this connection.
-        let driver = Driver::new(controller, now, InputSource::Caller);
+        let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
         let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
-        PacedUpload { driver, kernel, delivered, pace: None, begins_at, saved: None, now }
-    }
-
-    /// A less-than-best-effort upload of segments of `mss` bytes at most, with at most `max_window` in flight.
-    pub fn background(mss: Bytes, max_window: Bytes) -> PacedUpload {
-        let controller = BackgroundUpload::new(&receiver_config(mss, max_window));
-        PacedUpload::new(Time::ZERO, Box::new(controller), BULK_BYTES)
+        PacedUpload { driver, kernel, delivered, pace: None, saved: None, now }
     }
 
     /// An upload on a path with parameters `saved` from an earlier upload.
     pub fn resumed(now: Time, saved: SavedWindow) -> PacedUpload {
-        let controller = sweetspot_sizing::Upload::resumed(now, saved);
-        PacedUpload::new(now, Box::new(controller), Bytes::ZERO)
+        PacedUpload::new(now, sweetspot_sizing::Upload::resumed(now, saved))
     }
 
     /// Ends the upload at `now`. Returns the parameters to save for its path, if any.
@@ -91,9 +81,6 @@ impl PacedUpload {
         report: &SenderReport,
     ) -> Option<PaceStep> {
         self.now = self.now.max(now);
-        if delivered < self.begins_at {
-            return None;
-        }
         let minimum_rtt = report.minimum_rtt.nonzero();
         self.kernel = KernelView { rtt, minimum_rtt, ..KernelView::default() };
         let before = std::mem::replace(&mut self.delivered, delivered);
@@ -125,77 +112,47 @@ impl PacedUpload {
     fn take_step(&mut self) -> Option<PaceStep> {
         let KernelView { rtt, minimum_rtt, .. } = self.kernel;
         let queue = rtt.unwrap_or_default().saturating_sub(minimum_rtt.unwrap_or_default());
-        let (before, mut events) = (self.pace, Vec::new());
+        let (before, mut reported) = (self.pace, None);
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
                 Effect::Pacing(pace) => self.pace = pace,
                 Effect::Saved(saved) => self.saved = Some(saved),
-                Effect::Event(event) => events.push(event.kind),
+                Effect::Event(event) => reported = words(&event.kind, before, queue).or(reported),
                 // Other effects are for receivers.
                 _ => {}
             }
         }
-        let reported = events.iter().rev().find_map(|kind| words(kind, (before, self.pace), queue));
-        if reported.is_none() && self.pace == before {
+        let (kind, why) = reported.unzip();
+        if kind.is_none() && self.pace == before {
             return None;
         }
-        let (kind, why) = reported.unwrap_or_else(|| {
-            let why = self.follows(before);
-            match before {
-                None => (Some(TuneEventKind::Taken), format!("a bulk transfer; {why}")),
-                Some(_) => (None, why),
-            }
-        });
-        Some(PaceStep { kind, before, pace: self.pace, why })
-    }
-
-    /// Why the pacing rate changed from `before` between two events.
-    fn follows(&self, before: Option<Rate>) -> String {
-        if let Some(reason) = self.driver.window_reason() {
-            return reason.to_string();
-        }
-        match self.driver.phase() {
+        let follows = || match self.driver.phase() {
             SizingPhase::Trying => "the queue is draining",
             SizingPhase::Holding if self.pace < before => "a trial of a faster rate ends",
             SizingPhase::Holding => {
                 "a trial of a faster rate begins, or the queue of one has drained"
             }
             _ => "newer measurements of the path",
-        }
-        .to_owned()
+        };
+        let why = why.unwrap_or_else(|| follows().to_owned());
+        Some(PaceStep { kind, before, pace: self.pace, why })
     }
 }
 
-/// The event in words for users, with the pacing rate before and after it, and the queue. It has no kind if a drain begins at a
-/// higher rate: the one found by a trial, while the rate was still lowered after that trial.
+/// The event in words for users, with the previous pacing rate and the queue.
 fn words(
     kind: &EventKind,
-    (before, pace): (Option<Rate>, Option<Rate>),
+    before: Option<Rate>,
     queue: Duration,
-) -> Option<(Option<TuneEventKind>, String)> {
+) -> Option<(TuneEventKind, String)> {
     let EventKind::Entered { phase, reason } = kind else { return None };
-    let (kind, why) = match (phase, reason) {
-        (SizingPhase::Trying, _) if before.is_none() => {
-            let why = format!("a queue of {queue} stands although the rate no longer rises");
-            (TuneEventKind::Taken, why)
-        }
-        (SizingPhase::Trying, _) if pace >= before => {
-            return Some((None, "a trial has found the path's rate".to_owned()));
-        }
-        (SizingPhase::Trying, _) => {
-            (TuneEventKind::Tightened, format!("to drain a queue of {queue}"))
-        }
-        (SizingPhase::Holding, Reason::PathRemembered) => {
-            (TuneEventKind::Taken, reason.to_string())
-        }
-        (SizingPhase::Holding, Reason::PathFaster) | (SizingPhase::Ramping, Reason::QueueGone) => {
-            (TuneEventKind::Reopened, reason.to_string())
-        }
-        (SizingPhase::Holding, Reason::CrossTrafficQueue) => {
-            (TuneEventKind::Yielded, reason.to_string())
-        }
-        (SizingPhase::Holding, _) => (TuneEventKind::Held, reason.to_string()),
-        (SizingPhase::Open, _) => (TuneEventKind::LetGo, reason.to_string()),
+    let kind = match (phase, reason) {
+        (SizingPhase::Trying, _) if before.is_none() => TuneEventKind::Taken,
+        (SizingPhase::Trying, _) => TuneEventKind::Tightened,
+        (SizingPhase::Holding, Reason::PathRemembered) => TuneEventKind::Taken,
+        (SizingPhase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
+        (SizingPhase::Holding, _) => TuneEventKind::Held,
+        (SizingPhase::Open, _) => TuneEventKind::LetGo,
         (
             SizingPhase::HandsOff
             | SizingPhase::Measuring
@@ -204,5 +161,10 @@ fn words(
             _,
         ) => return None,
     };
-    Some((Some(kind), why))
+    let why = match kind {
+        TuneEventKind::Taken if *reason == Reason::PathRemembered => reason.to_string(),
+        TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),
+        _ => reason.to_string(),
+    };
+    Some((kind, why))
 }

@@ -1,7 +1,6 @@
 //! Pacing of other programs' uploads. A loss-based sender fills the bottleneck's buffer until the buffer overflows. If
 //! it is paced just below the path's rate, it fills the path and leaves the buffer empty.
 
-mod background;
 mod drain;
 mod held;
 mod open;
@@ -20,7 +19,6 @@ use crate::{
     Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
     SizingPhase,
 };
-pub use background::BackgroundUpload;
 use held::HeldUpload;
 use queue::target_queue;
 use trial::PaceTrial;
@@ -28,10 +26,6 @@ use trial::PaceTrial;
 /// The shortest epoch; epochs last a round trip. It contains a few samples of a tuner that samples every 25 ms. At half this
 /// value, programs with little to send would seem to fill their path.
 const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
-
-/// The lowest pacing rate: one small packet per epoch, because less cannot be timed.
-const MIN_PACE: Rate =
-    Rate::from_bits_per_second(PROBE_SIZE.get() * 8 * 1_000_000_000 / MIN_UPLOAD_EPOCH.as_nanos());
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -105,9 +99,9 @@ impl Upload {
         self.outputs.push_back(Output::Event(SizingEvent { at: now, kind }));
     }
 
-    /// Sets the pacing rate.
+    /// Sets the pacing rate: at least one small packet per epoch, because less cannot be timed.
     fn pace(&mut self, pacing: Option<Rate>) {
-        let pacing = pacing.map(|pace| pace.max(MIN_PACE));
+        let pacing = pacing.map(|pace| pace.max(PROBE_SIZE / MIN_UPLOAD_EPOCH));
         if self.pacing != pacing {
             self.pacing = pacing;
             self.outputs.push_back(Output::Pacing(pacing));
