@@ -444,7 +444,7 @@ mod tests {
             words(&[(Taken, Some(9))]),
             format!("limited for 1 s, {why}, last pacing rate 9")
         );
-        // A less-than-best-effort upload begins above its rate.
+        // A rate above the upload's own reduces nothing.
         let expected = "limited for 1 s, never held, last pacing rate 40";
         assert_eq!(words(&[(Taken, Some(40))]), expected);
     }
