@@ -407,8 +407,8 @@ class Found(TypedDict):
     """A quantity of a path, with its interval and method."""
 
     value: float
-    low: float
-    high: float
+    low: Optional[float]
+    high: Optional[float]
     how: str
 
 
