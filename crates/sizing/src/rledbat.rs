@@ -27,10 +27,6 @@ const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 /// Duration of a slowdown in round trips, and time from the end of slow start to the first slowdown (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
 
-/// Linux advertises at most this multiple of what arrived in a round trip (tcp_rcv_space_adjust). A sender may still use that
-/// window when a slowdown begins.
-const MAX_ADVERTISED_ROUNDS: u64 = 6;
-
 /// Time between slowdowns, as a multiple of the last slowdown's duration (section 4.4).
 const SLOWDOWN_INTERVAL_FACTOR: u64 = 9;
 
@@ -56,6 +52,8 @@ pub struct Rledbat {
     round_began: Time,
     /// Payload read in this round.
     arrived: Bytes,
+    /// The window that the kernel last advertised; `None` if it does not report that.
+    advertised: Option<Bytes>,
     /// The highest rate of a round with a queue above the target: alone, the path's capacity.
     capacity: Rate,
     pressure: Pressure,
@@ -81,9 +79,9 @@ enum RledbatState {
     SlowStart { limit: Bytes, since: Time },
     /// Congestion avoidance until the next slowdown.
     Steady { slowdown: Time },
-    /// At the smallest window until the earlier one is used up, then for `rounds` more rounds, then slow start up to `back_to`. It is
-    /// used up if at most `unused` bytes have arrived, or if the rate is less than half of `peak`.
-    Slowdown { rounds: u32, back_to: Bytes, since: Time, unused: Bytes, peak: Rate },
+    /// At the smallest window until the `unused` bytes of the window advertised before have arrived, then for `rounds` more
+    /// rounds, then slow start up to `back_to`.
+    Slowdown { rounds: u32, back_to: Bytes, since: Time, unused: Bytes },
 }
 
 impl Rledbat {
@@ -104,6 +102,7 @@ impl Rledbat {
             round_ends: None,
             round_began: Time::ZERO,
             arrived: Bytes::ZERO,
+            advertised: None,
             capacity: Rate::ZERO,
             pressure: Pressure::None,
             reason: None,
@@ -133,7 +132,7 @@ impl Rledbat {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
-        (self.full, self.arrived) = (None, Bytes::ZERO);
+        (self.full, self.arrived, self.advertised) = (None, Bytes::ZERO, None);
         (self.capacity, self.pressure, self.reason) = (Rate::ZERO, Pressure::None, None);
         self.outputs.push_back(Output::Window(None));
     }
@@ -218,10 +217,10 @@ impl Rledbat {
             RledbatState::Steady { slowdown }
                 if now >= slowdown && self.has_slowdowns && !has_reported =>
             {
-                let back_to = self.window;
-                let unused = back_to.min(arrived * MAX_ADVERTISED_ROUNDS);
-                let (rounds, since, peak) = (SLOWDOWN_ROUNDS, now, rate);
-                self.state = RledbatState::Slowdown { rounds, back_to, since, unused, peak };
+                // The sender may use all of an advertised window (RFC 9293, section 3.8.6), which allowed at least what arrived.
+                let unused = self.advertised.unwrap_or(arrived);
+                let (rounds, back_to, since) = (SLOWDOWN_ROUNDS, self.window, now);
+                self.state = RledbatState::Slowdown { rounds, back_to, since, unused };
                 self.set(now, self.min(), Reason::Slowdown);
             }
             RledbatState::Steady { .. } if lost => {
@@ -240,11 +239,10 @@ impl Rledbat {
             RledbatState::Slowdown { rounds: 0, back_to, since, .. } => {
                 self.state = RledbatState::SlowStart { limit: back_to, since };
             }
-            RledbatState::Slowdown { rounds, back_to, since, unused, peak } => {
-                let (unused, peak) = (unused.saturating_sub(arrived), peak.max(rate));
-                let is_used_up = unused == Bytes::ZERO || rate + rate < peak;
-                let rounds = rounds - u32::from(is_used_up);
-                self.state = RledbatState::Slowdown { rounds, back_to, since, unused, peak };
+            RledbatState::Slowdown { rounds, back_to, since, unused } => {
+                let unused = unused.saturating_sub(arrived);
+                let rounds = rounds - u32::from(unused == Bytes::ZERO);
+                self.state = RledbatState::Slowdown { rounds, back_to, since, unused };
             }
         }
     }
@@ -286,9 +284,13 @@ impl Controller for Rledbat {
             }
             Input::OutOfOrder { segments } => self.lost |= segments > 0,
             Input::Data { bytes, .. } => self.arrived += bytes,
+            Input::Window { advertised } => {
+                self.advertised = Some(advertised);
+                return;
+            }
             Input::Timeout => {}
             Input::End => return self.restart(),
-            Input::Probe(_) | Input::Sender(_) | Input::Train(_) | Input::Window { .. } => return,
+            Input::Probe(_) | Input::Sender(_) | Input::Train(_) => return,
         }
         self.advance(now);
     }
@@ -299,7 +301,7 @@ impl Controller for Rledbat {
         self.outputs.pop_front()
     }
     fn needs(&self) -> Needs {
-        Needs { minimum_rtt: true, out_of_order: true, ..Needs::KERNEL }
+        Needs { minimum_rtt: true, out_of_order: true, window: true, ..Needs::KERNEL }
     }
     fn phase(&self) -> SizingPhase {
         match self.state {
@@ -318,24 +320,44 @@ mod tests {
 
     const MSS: u64 = 1448;
 
+    /// A controller, in rounds.
+    struct Rounds {
+        controller: Rledbat,
+        now: Time,
+    }
+
+    impl Rounds {
+        fn new(new: fn(&ControllerConfig) -> Rledbat) -> Rounds {
+            let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
+            let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
+            Rounds { controller: new(&config), now: Time::ZERO }
+        }
+
+        /// A round of `rtt` milliseconds with `inputs` early in it. Returns the reason for the window.
+        fn round(&mut self, rtt: u64, inputs: &[Input]) -> Option<Reason> {
+            for input in inputs {
+                self.controller.handle(self.now + Duration::from_millis(1), input);
+            }
+            self.now += Duration::from_millis(rtt);
+            self.controller.handle(self.now, &Input::KernelRtt(Duration::from_millis(rtt)));
+            self.controller.reason
+        }
+    }
+
+    /// A round's data at `rate` bytes per millisecond.
+    fn data(rtt: u64, rate: u64) -> Input {
+        Input::Data { bytes: Bytes::new(rate * rtt), unread: Bytes::ZERO }
+    }
+
     /// Simulates sixty rounds at that RTT; returns the largest window, in segments, of the last twenty. The base RTT is 40 ms.
     /// Before these rounds the window doubled seven times, to 1280 segments, which lost packets at 80 ms.
     fn after_a_loss(new: fn(&ControllerConfig) -> Rledbat, rtt: u64) -> u64 {
-        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
-        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
-        let mut controller = new(&config);
-        let mut now = Time::ZERO;
+        let mut rounds = Rounds::new(new);
         let mut windows = Vec::new();
-        let rounds = std::iter::repeat_n(40, 8).chain([80]).chain(std::iter::repeat_n(rtt, 60));
-        for rtt in rounds {
-            if rtt == 80 {
-                // A time within the round.
-                let early = now + Duration::from_millis(1);
-                controller.handle(early, &Input::OutOfOrder { segments: 1 });
-            }
-            now += Duration::from_millis(rtt);
-            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
-            windows.push(controller.window.get() / MSS);
+        for rtt in std::iter::repeat_n(40, 8).chain([80]).chain(std::iter::repeat_n(rtt, 60)) {
+            let losses = [Input::OutOfOrder { segments: 1 }];
+            rounds.round(rtt, if rtt == 80 { &losses } else { &[] });
+            windows.push(rounds.controller.window.get() / MSS);
         }
         assert_eq!(windows[7..9], [1280, 640], "half of the window that lost packets");
         windows.into_iter().rev().take(20).max().unwrap_or_default()
@@ -353,23 +375,15 @@ mod tests {
 
     #[test]
     fn each_window_has_its_reason() {
-        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
-        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
-        let mut controller = Rledbat::new(&config);
-        let (mut now, mut reasons) = (Time::ZERO, Vec::new());
-        let mut round = |controller: &mut Rledbat, rtt, segments| {
-            controller.handle(now + Duration::from_millis(1), &Input::OutOfOrder { segments });
-            now += Duration::from_millis(rtt);
-            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
-            reasons.extend(controller.reason);
-        };
+        let mut rounds = Rounds::new(Rledbat::new);
+        let losses = |segments| [Input::OutOfOrder { segments }];
         // 110 ms are 10 ms above the target. The queue ends slow start and is reported in the next round; the round after that is more
         // than two base RTTs later, so the slowdown begins. The window doubles back in eight rounds at most, and the next slowdown is
         // nine such times away.
-        for rtt in [[40; 5].as_slice(), &[110; 3], &[40; 20], &[110]].concat() {
-            round(&mut controller, rtt, 0);
-        }
-        round(&mut controller, 110, 1);
+        let rtts = [[40; 5].as_slice(), &[110; 3], &[40; 20], &[110]].concat();
+        let mut reasons: Vec<_> =
+            rtts.into_iter().filter_map(|rtt| rounds.round(rtt, &losses(0))).collect();
+        reasons.extend(rounds.round(110, &losses(1)));
         reasons.dedup();
         let expected = [
             Reason::QueueBelowTarget,
@@ -385,48 +399,37 @@ mod tests {
 
     #[test]
     fn a_slowdown_lasts_until_the_earlier_window_is_used_up() {
-        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
-        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
-        let mut controller = Rledbat::new(&config);
-        let mut now = Time::ZERO;
-        let mut round = |controller: &mut Rledbat, rtt, rate| {
-            let data = Input::Data { bytes: Bytes::new(rate * rtt), unread: Bytes::ZERO };
-            controller.handle(now + Duration::from_millis(1), &data);
-            now += Duration::from_millis(rtt);
-            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
-            controller.reason
-        };
-        // Bytes per millisecond. The sender uses the window that it was advertised before for five more rounds at the full rate.
-        let rounds = [[(40, 5000); 8].as_slice(), &[(110, 5000); 3], &[(110, 5000); 5]].concat();
-        for (rtt, rate) in rounds {
-            round(&mut controller, rtt, rate);
+        // The earlier window allows five more rounds of 110 ms at the full rate of 5000 bytes per millisecond. If the kernel does
+        // not report it, it allowed at least the last round's bytes.
+        for (advertised, used_up_after) in [(Some(5 * 110 * 5000), 5), (None, 1)] {
+            let mut rounds = Rounds::new(Rledbat::new);
+            for (rtt, n) in [(40, 8), (110, 3), (110, used_up_after)] {
+                for _ in 0..n {
+                    let advertised = advertised.map(Bytes::new);
+                    let window = advertised.map(|advertised| Input::Window { advertised });
+                    let inputs: Vec<_> = window.into_iter().chain([data(rtt, 5000)]).collect();
+                    rounds.round(rtt, &inputs);
+                }
+            }
+            assert_eq!(rounds.controller.reason, Some(Reason::Slowdown));
+            // Two rounds later, slow start leads back.
+            let reasons: Vec<_> = (0..5).map(|_| rounds.round(40, &[data(40, 72)])).collect();
+            assert_eq!(reasons[1], Some(Reason::Slowdown));
+            assert_eq!(reasons[4], Some(Reason::SlowdownOver));
         }
-        assert_eq!(controller.reason, Some(Reason::Slowdown));
-        // Two rounds later, slow start leads back.
-        let reasons: Vec<_> = (0..5).map(|_| round(&mut controller, 40, 72)).collect();
-        assert_eq!(reasons[1], Some(Reason::Slowdown));
-        assert_eq!(reasons[4], Some(Reason::SlowdownOver));
     }
 
     #[test]
     fn a_queue_that_dips_does_not_hide_that_it_is_cross_traffics() {
-        let (mss, max_window) = (Bytes::new(MSS), Bytes::new(6 << 20));
-        let config = ControllerConfig { mss, packet: mss, max_window, size: None, path: None };
-        let mut controller = Rledbat::new(&config);
-        let mut now = Time::ZERO;
+        let mut rounds = Rounds::new(Rledbat::new);
         // The RTT of each round in milliseconds, and the rate in bytes per millisecond: alone until the queue exceeds 60 ms,
         // then beside cross traffic that has three quarters of the rate. The queue dips below the target twice.
         let alone = [(40, 1000); 4].into_iter().chain([(110, 10_000); 30]);
         let beside = [[(160, 2500); 2], [(70, 2500); 2]].concat().repeat(3);
         let mut reasons = Vec::new();
         for (rtt, rate) in alone.chain(beside) {
-            // A time within the round.
-            let early = now + Duration::from_millis(1);
-            let data = Input::Data { bytes: Bytes::new(rate * rtt), unread: Bytes::ZERO };
-            controller.handle(early, &data);
-            now += Duration::from_millis(rtt);
-            controller.handle(now, &Input::KernelRtt(Duration::from_millis(rtt)));
-            while let Some(output) = controller.poll_output() {
+            rounds.round(rtt, &[data(rtt, rate)]);
+            while let Some(output) = rounds.controller.poll_output() {
                 if let Output::Event(SizingEvent {
                     kind: EventKind::Entered { reason, .. }, ..
                 }) = output

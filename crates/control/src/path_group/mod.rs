@@ -313,6 +313,7 @@ impl PathGroup {
         }
         round.rtts.sort_unstable();
         let mut kernel = KernelView {
+            window: self.members.values().map(|member| member.last.advertised).sum(),
             minimum_rtt: self.minimum,
             out_of_order: self.out_of_order,
             ..KernelView::default()
