@@ -94,4 +94,4 @@ pub use unlimited::{NotLimited, UnlimitedConnections};
 
 pub use stream_count::{HeldDown, LossWatch, SenderSample, StreamCount, loss_limited_rate};
 pub use transfer_summary::{DryRunCounts, DryRunEntry, DryRunKind, OwnAccount, TransferSummary};
-pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample};
+pub use upload::{BufferAdvice, PaceStep, PacedUpload, SendBufferSample, send_buffer_share};

@@ -6,9 +6,9 @@ const OBSERVATION_TIME: Duration = Duration::from_secs(3);
 /// An upload must have at least this much payload acknowledged in that time.
 const MIN_SENT: Bytes = Bytes::new(1_000_000);
 
-/// A smaller share of time without buffer space costs too little rate for advice. The counter runs only while all data have
-/// been sent: a program that writes more than the buffer holds waits for space at other times, too.
-const LIMITED_SHARE: f64 = 0.1;
+/// A send buffer is reported if it limited the connection for more than this share of its busy time. The counter runs only
+/// while all data have been sent: a program that writes more than the buffer holds waits for space at other times, too.
+const LIMITED_SHARE: f64 = 0.05;
 
 /// Send buffer per byte of window: the kernel also counts its bookkeeping (SKB_TRUESIZE).
 const BUFFER_PER_WINDOW: u64 = 2;
@@ -40,6 +40,13 @@ pub struct BufferAdvice {
     is_reported: bool,
 }
 
+/// The share of `busy` time in which the send buffer limited a connection; `None` if that is too short to report.
+pub fn send_buffer_share(limited: Duration, busy: Duration) -> Option<f64> {
+    // The share is NaN if the connection was never busy.
+    let share = limited.as_secs_f64() / busy.as_secs_f64();
+    (share > LIMITED_SHARE).then_some(share)
+}
+
 impl BufferAdvice {
     /// Handles a sample of the connection. Returns the advice once.
     pub fn handle_sample(&mut self, now: Time, sample: &SendBufferSample) -> Option<String> {
@@ -54,9 +61,7 @@ impl BufferAdvice {
         }
         self.is_reported = true;
         let rate = sent / now.since(since);
-        let share = sample.sndbuf_limited.as_secs_f64() / sample.busy.as_secs_f64();
-        // The share is NaN if the connection was never busy.
-        (share > LIMITED_SHARE).then(|| {
+        send_buffer_share(sample.sndbuf_limited, sample.busy).map(|share| {
             // In the rest of the time, it sent this fast.
             let without_waits = rate.scaled((1.0 - share).recip());
             let possible = self.fastest.max(without_waits);

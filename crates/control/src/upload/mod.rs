@@ -9,7 +9,7 @@ use sweetspot_sizing::{
 };
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
-pub use buffer::{BufferAdvice, SendBufferSample};
+pub use buffer::{BufferAdvice, SendBufferSample, send_buffer_share};
 
 use crate::event::TuneEventKind;
 

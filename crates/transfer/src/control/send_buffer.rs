@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use sweetspot_control::send_buffer_share;
 use sweetspot_linux::sysctl;
 use sweetspot_linux::tcp::{Info, options};
 use sweetspot_units::Bytes;
@@ -13,8 +14,6 @@ use crate::{Result, TransferError};
 /// Share of a send buffer that is payload in the worst case: each segment of 1448 bytes may occupy 2304 bytes of
 /// kernel memory (SKB_TRUESIZE, include/linux/skbuff.h), although most segments share larger buffers.
 const PAYLOAD_SHARE: f64 = 1448.0 / 2304.0;
-/// A limit is reported if it limited the connection for more than this share of its busy time.
-const LIMITED_SHARE: f64 = 0.05;
 
 /// Raises SO_SNDBUF if autotuning cannot reach the size that a window needs, and names the sysctl that limits it.
 pub(crate) struct SendBuffer {
@@ -90,11 +89,9 @@ impl SendBuffer {
 
     fn limit(&self) -> std::io::Result<Option<String>> {
         let info = Info::read(self.channel.socket())?;
-        let share = info.sndbuf_limited.as_secs_f64() / info.busy_time.as_secs_f64();
-        // The share is NaN if the connection was never busy.
-        if share.is_nan() || share <= LIMITED_SHARE {
+        let Some(share) = send_buffer_share(info.sndbuf_limited, info.busy_time) else {
             return Ok(None);
-        }
+        };
         let (sysctl, now, max) = match *lock(&self.made) {
             Some(_) => {
                 let now = sysctl::wmem_max()?;

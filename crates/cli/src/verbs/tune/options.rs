@@ -31,8 +31,8 @@ pub struct Common {
     metrics: Option<SocketAddr>,
 
     /// Also pace uploads (SO_MAX_PACING_RATE) just below the path's delivery rate, whatever the
-    /// goal. Via pidfd, advise a larger SO_SNDBUF if an upload waits for its send buffer in more
-    /// than a tenth of 3 s (the buffer is not changed: that cannot be undone)
+    /// goal. Via pidfd, advise a larger SO_SNDBUF if an upload waits for its send buffer for more
+    /// than 5 % of its busy time (the buffer is not changed: that cannot be undone)
     #[arg(long)]
     send: bool,
 
