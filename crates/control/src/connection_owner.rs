@@ -34,19 +34,27 @@ impl fmt::Display for ConnectionOwner {
 }
 
 #[cfg(test)]
+impl ConnectionOwner {
+    /// A connection of `program`, process 7, to port `port`.
+    pub(crate) fn example(program: &str, port: u16, cookie: u64) -> ConnectionOwner {
+        ConnectionOwner {
+            pid: 7,
+            program: program.to_owned(),
+            local: ([192, 0, 2, 1], 50_000).into(),
+            remote: ([192, 0, 2, 2], port).into(),
+            cookie,
+            rule: None,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn an_unknown_process_has_no_number() {
-        let mut owner = ConnectionOwner {
-            pid: 7,
-            program: "curl".to_owned(),
-            local: "192.0.2.1:50000".parse().unwrap(),
-            remote: "192.0.2.2:443".parse().unwrap(),
-            cookie: 9,
-            rule: None,
-        };
+        let mut owner = ConnectionOwner::example("curl", 443, 9);
         assert_eq!(owner.to_string(), "curl[7] 192.0.2.2:443");
         (owner.pid, owner.program) = (0, "?".to_owned());
         assert_eq!(owner.to_string(), "unknown process 192.0.2.2:443");

@@ -321,14 +321,7 @@ mod tests {
     fn event(change: AppliedChange) -> TuneEvent {
         TuneEvent {
             wall_s: 1.5,
-            connection_owner: ConnectionOwner {
-                pid: 7,
-                program: "rsync".to_owned(),
-                local: "192.0.2.1:50000".parse().unwrap(),
-                remote: "192.0.2.2:873".parse().unwrap(),
-                cookie: 9,
-                rule: None,
-            },
+            connection_owner: ConnectionOwner::example("rsync", 873, 9),
             kind: TuneEventKind::Held,
             why: "its queue is gone".to_owned(),
             change,

@@ -279,14 +279,7 @@ mod tests {
     fn event(cookie: u64, wall_s: f64, kind: TuneEventKind, to: Option<u64>) -> TuneEvent {
         TuneEvent {
             wall_s,
-            connection_owner: ConnectionOwner {
-                pid: 7,
-                program: "curl".to_owned(),
-                local: "192.0.2.1:50000".parse().unwrap(),
-                remote: "192.0.2.2:443".parse().unwrap(),
-                cookie,
-                rule: None,
-            },
+            connection_owner: ConnectionOwner::example("curl", 443, cookie),
             kind,
             why: String::new(),
             change: AppliedChange::Window {

@@ -4,7 +4,7 @@ use sweetspot_linux::signals::Supervisor;
 use sweetspot_tune::{Chosen, Leases, ProcessFamily, TuneError, Tuner};
 
 use super::inside::Inside;
-use super::journal::Watched;
+use super::journal::{EventLog, Watched};
 use super::options::{Common, GoalOption, Via, via_help};
 use super::steer::{Until, steer};
 use super::under_guard;
@@ -104,10 +104,7 @@ fn guarded(
         any.push((find(other)?, "the process of --until has ended"));
     }
     let until = Until::AnyEnds(any);
-    journal.begin(match options.dry_run {
-        true => "; Ctrl-C ends the dry run",
-        false => "; Ctrl-C ends tuning",
-    });
+    journal.begin(EventLog::ctrl_c(options.dry_run));
     let (root, goal) = (arguments.pid, arguments.goal.goal);
     let code = match inside {
         Some(inside) => {

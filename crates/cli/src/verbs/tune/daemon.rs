@@ -12,7 +12,7 @@ use sweetspot_linux::sysctl;
 use sweetspot_tune::{Chosen, HostScope, KernelScope, Leases, Tuner, TunerOptions, uid_of};
 
 use super::inside::{Inside, report_untracked};
-use super::journal::Watched;
+use super::journal::{EventLog, Watched};
 use super::options::{Common, Via, via_help};
 use super::steer::{Until, steer_with};
 use super::under_guard;
@@ -103,7 +103,12 @@ fn read(file: &Path) -> Fallible<Policy> {
 }
 
 /// The first line of the log: the mechanism, the rules and the metrics address.
-fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) -> String {
+fn beginning(
+    arguments: &TuneDaemonArguments,
+    policy: &Policy,
+    is_inside: bool,
+    dry_run: bool,
+) -> String {
     let via = if is_inside { "bpf" } else { "pidfd" };
     let rules = rules(policy);
     let metrics = match arguments.common.metrics().or(policy.metrics) {
@@ -116,11 +121,11 @@ fn beginning(arguments: &TuneDaemonArguments, policy: &Policy, is_inside: bool) 
             "; it sees only the sockets of its own user's processes (others need CAP_SYS_PTRACE)"
         }
     };
-    let (what, so, ends) = match arguments.common.is_dry_run() || policy.dry_run {
-        true => ("dry run of", "nothing is changed; ", "; Ctrl-C ends the dry run"),
-        false => ("tuning by", "", "; Ctrl-C ends tuning"),
+    let (what, so) = match dry_run {
+        true => ("dry run of", "nothing is changed; "),
+        false => ("tuning by", ""),
     };
-    let ends = if io::stderr().is_terminal() { ends } else { "" };
+    let ends = if io::stderr().is_terminal() { EventLog::ctrl_c(dry_run) } else { "" };
     let file = arguments.policy.shown();
     format!("{what} {file} ({rules}) via {via}; {so}{metrics}{sight}{ends}")
 }
@@ -262,7 +267,8 @@ fn guarded(
     let watched = Watched { owner, is_inside, is_host: true, is_explicit: true };
     let mut journal = arguments.common.journal_with(policy.metrics, watched)?;
     // The metrics are served from here on.
-    journal.begin_host(&beginning(arguments, &policy, is_inside), options.dry_run);
+    let dry_run = options.dry_run;
+    journal.begin_host(&beginning(arguments, &policy, is_inside, dry_run), dry_run);
     warn_about_ineffective_rules(arguments, &policy, is_inside);
     let until = Until::Signal;
     let code = match inside {

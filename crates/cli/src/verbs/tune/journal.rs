@@ -71,6 +71,14 @@ impl EventLog {
         self.watched.is_explicit || self.verbose || self.dry_run || std::io::stderr().is_terminal()
     }
 
+    /// How Ctrl-C ends tuning or a dry run, after another clause.
+    pub fn ctrl_c(dry_run: bool) -> &'static str {
+        match dry_run {
+            true => "; Ctrl-C ends the dry run",
+            false => "; Ctrl-C ends tuning",
+        }
+    }
+
     /// Names the watched process and the mechanism; `end` says how tuning ends.
     pub fn begin(&self, end: &str) {
         if !self.quiet && self.has_reader() {
