@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use sweetspot_control::{PaceStep, PacedUpload, TuneEventKind};
 use sweetspot_sizing::{SavedWindow, SenderReport};
-use sweetspot_units::{Bytes, Duration, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 const RATE: f64 = 100e6 / 8.0;
 const RTT: f64 = 0.04;
@@ -64,6 +64,8 @@ struct Run {
     standing: Vec<f64>,
     /// The kinds of events; `None` for a change that is not reported.
     steps: Vec<Option<TuneEventKind>>,
+    /// The pacing rates before and after each reduction.
+    tightened: Vec<(Option<Rate>, Option<Rate>)>,
     /// The number of runs of the tuner in each second.
     looks: Vec<u32>,
     /// The parameters saved for the path.
@@ -162,6 +164,9 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             next_reading = (t + case.sample_interval).min(due.max(t + min));
             for step in steps {
                 run.steps.push(step.kind);
+                if step.kind == Some(TuneEventKind::Tightened) {
+                    run.tightened.push((step.before, step.pace));
+                }
                 if case.paced {
                     pace = step.pace.map_or(f64::INFINITY, |rate| rate.as_f64() / 8.0);
                 }
@@ -293,6 +298,22 @@ fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
+}
+
+#[test]
+fn a_rate_that_rises_is_never_called_reduced() {
+    // The rate changes at each place in the cycle of trials.
+    let mut reductions = 0;
+    for shift in 0..8 {
+        let begin = 8.0 + f64::from(shift) * 0.04;
+        for otherwise in [0.3, 0.5, 0.8, 1.2, 1.5, 3.0] {
+            let run = simulate_change(begin, RATE, otherwise * RATE, None);
+            let falls = run.tightened.iter().all(|(before, pace)| pace < before);
+            assert!(falls, "{shift} {otherwise} {:?}", run.tightened);
+            reductions += run.tightened.len();
+        }
+    }
+    assert!(reductions > 0);
 }
 
 #[test]

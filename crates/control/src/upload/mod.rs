@@ -112,18 +112,18 @@ impl PacedUpload {
     fn take_step(&mut self) -> Option<PaceStep> {
         let KernelView { rtt, minimum_rtt, .. } = self.kernel;
         let queue = rtt.unwrap_or_default().saturating_sub(minimum_rtt.unwrap_or_default());
-        let (before, mut reported) = (self.pace, None);
+        let (before, mut events) = (self.pace, Vec::new());
         while let Some(effect) = self.driver.poll_effect() {
             match effect {
                 Effect::Pacing(pace) => self.pace = pace,
                 Effect::Saved(saved) => self.saved = Some(saved),
-                Effect::Event(event) => reported = words(&event.kind, before, queue).or(reported),
+                Effect::Event(event) => events.push(event.kind),
                 // Other effects are for receivers.
                 _ => {}
             }
         }
-        let (kind, why) = reported.unzip();
-        if kind.is_none() && self.pace == before {
+        let reported = events.iter().rev().find_map(|kind| words(kind, (before, self.pace), queue));
+        if reported.is_none() && self.pace == before {
             return None;
         }
         let follows = || match self.driver.phase() {
@@ -134,20 +134,24 @@ impl PacedUpload {
             }
             _ => "newer measurements of the path",
         };
-        let why = why.unwrap_or_else(|| follows().to_owned());
+        let (kind, why) = reported.unwrap_or_else(|| (None, follows().to_owned()));
         Some(PaceStep { kind, before, pace: self.pace, why })
     }
 }
 
-/// The event in words for users, with the previous pacing rate and the queue.
+/// The event in words for users, with the pacing rate before and after it, and the queue. It has no kind if a drain begins at a
+/// higher rate: the one that a trial found, while the rate was still lowered after that trial.
 fn words(
     kind: &EventKind,
-    before: Option<Rate>,
+    (before, pace): (Option<Rate>, Option<Rate>),
     queue: Duration,
-) -> Option<(TuneEventKind, String)> {
+) -> Option<(Option<TuneEventKind>, String)> {
     let EventKind::Entered { phase, reason } = kind else { return None };
     let kind = match (phase, reason) {
         (SizingPhase::Trying, _) if before.is_none() => TuneEventKind::Taken,
+        (SizingPhase::Trying, _) if pace >= before => {
+            return Some((None, "a trial has found the path's rate".to_owned()));
+        }
         (SizingPhase::Trying, _) => TuneEventKind::Tightened,
         (SizingPhase::Holding, Reason::PathRemembered) => TuneEventKind::Taken,
         (SizingPhase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
@@ -166,5 +170,5 @@ fn words(
         TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),
         _ => reason.to_string(),
     };
-    Some((kind, why))
+    Some((Some(kind), why))
 }

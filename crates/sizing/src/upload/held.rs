@@ -46,7 +46,9 @@ impl Upload {
         if held.surge.is_some_and(|since| now.since(since) >= base)
             && let Some(rate) = self.delivery_rate.over(base)
         {
-            return self.begin_drain(now, rate.min(pace), base, Reason::PathSlower);
+            // A trial that ends lowers the rate by itself.
+            let rate = rate.min(held.trial.base_pace(pace));
+            return self.begin_drain(now, rate, base, Reason::PathSlower);
         }
         let may_begin = held.binds && !held.has_queue && !surges && !self.starved;
         let state = UploadState { pace, base, queue, may_begin };
