@@ -79,6 +79,11 @@ impl TunedConnection {
         self.limited || self.paced_before.is_some() || self.congestion.is_some()
     }
 
+    /// Whether its end is worth an event: the release of a pacing rate was reported before.
+    pub fn has_limits(&self) -> bool {
+        self.limited || self.upload.pace().is_some() || self.congestion.is_some()
+    }
+
     /// Notes a sample.
     pub fn note(&mut self, seen: &KernelReport) {
         self.advertised = seen.sample.advertised;
@@ -125,17 +130,15 @@ impl TunedConnection {
         from: Option<Bytes>,
         rates: (Rate, (Duration, Option<Duration>)),
     ) -> TuneEvent {
-        match self.upload.pace().filter(|_| from.is_none()) {
-            Some(pace) => {
-                let change = AppliedChange::Pace { from: Some(pace), to: None, kernel: None };
-                self.upload_event(kind, why, change)
-            }
-            None => {
-                let advertised = self.advertised;
-                let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
-                self.event(kind, why, change, rates.0, rates.1)
-            }
+        let pace = self.upload.pace();
+        let was_only_paced = self.paced_before.is_some() && !self.limited;
+        if from.is_none() && (pace.is_some() || was_only_paced) {
+            let change = AppliedChange::Pace { from: pace, to: None, kernel: None };
+            return self.upload_event(kind, why, change);
         }
+        let advertised = self.advertised;
+        let change = AppliedChange::Window { from, to: None, clamp: None, advertised };
+        self.event(kind, why, change, rates.0, rates.1)
     }
 
     /// Limits its window; `None` lifts the limit. The error says why the kernel refused. A connection that is gone is no
@@ -391,5 +394,12 @@ mod tests {
         // 500 kB in 40 ms.
         let from = Some(Rate::from_mbit_per_second(100));
         assert_eq!(change(&connection), AppliedChange::Pace { from, to: None, kernel: None });
+        assert!(connection.has_limits());
+        // A released upload: its socket's own pacing rate is back, and the release was reported.
+        connection.upload = PacedUpload::default();
+        connection.paced_before = Some(None);
+        assert_eq!(change(&connection), AppliedChange::Pace { from: None, to: None, kernel: None });
+        assert!(connection.touched() && !connection.has_limits());
+        connection.undo();
     }
 }

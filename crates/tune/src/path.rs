@@ -165,9 +165,13 @@ impl TunedPath {
             if !connection.touched() {
                 continue;
             }
+            let has_limits = connection.has_limits();
             connection.undo();
             // If the guardian is gone, there is nothing to release.
             let _ = leases.release(*cookie);
+            if !has_limits {
+                continue;
+            }
             let (from, rates) = (self.group.limit(*cookie), rates(&self.group, *cookie));
             events.push(connection.end_event(TuneEventKind::Lifted, why, from, rates));
         }
