@@ -1,6 +1,6 @@
 //! Prose and tables of a chosen width.
 
-use sweetspot_units::{Percent, Rate, parts_unit};
+use sweetspot_units::{Percent, Rate, parts_unit, rounded};
 
 /// Wraps `text` into lines of at most `width` characters, each with a newline; lines after the first are indented. A number stays
 /// on the line of its unit.
@@ -100,16 +100,12 @@ pub(crate) fn with_error(rate: Rate, error: Rate) -> String {
 
 /// `number` to two significant digits, the precision of a few simulation runs.
 pub(crate) fn two_digits(number: f64) -> f64 {
-    digits(number, 2)
+    rounded(number, 2)
 }
 
 /// `number` to three significant digits.
 pub(crate) fn three_digits(number: f64) -> f64 {
-    digits(number, 3)
-}
-
-fn digits(number: f64, count: usize) -> f64 {
-    format!("{number:.*e}", count - 1).parse().unwrap_or(number)
+    rounded(number, 3)
 }
 
 /// A share with few digits, in percent; a small one as a power of ten.

@@ -65,6 +65,7 @@ const NUMBERS: [(&str, &str); 4] = [
 /// Joins clap's paragraphs (the error, tips, usage, a reference to the help) into one line.
 pub fn in_one_line(rendered: &str) -> String {
     let paragraphs = rendered.trim().split("\n\n").map(|paragraph| {
+        let paragraph = with_missing_joined(paragraph);
         let words: Vec<&str> = paragraph.split_whitespace().collect();
         words.join(" ").replace(" tip: ", "; tip: ")
     });
@@ -81,6 +82,16 @@ pub fn in_one_line(rendered: &str) -> String {
     }
     let line = with_range_in_words(&kept.join("; "));
     NUMBERS.iter().fold(line, |line, (library, ours)| line.replace(library, ours))
+}
+
+/// Joins clap's list of missing arguments, one per line, by "and".
+fn with_missing_joined(paragraph: &str) -> String {
+    match paragraph.split_once("not provided:\n") {
+        Some((before, missing)) => {
+            format!("{before}not provided: {}", missing.trim().replace('\n', " and "))
+        }
+        None => paragraph.to_owned(),
+    }
 }
 
 /// Removes clap's tip to put `--` before a misspelt option: no verb would understand that option then
@@ -127,7 +138,7 @@ mod tests {
             For more information, try '--help'.\n";
         assert_eq!(
             in_one_line(rendered),
-            "the following required arguments were not provided: --rate <RATE> --rtt <RTT>; try '--help'"
+            "the following required arguments were not provided: --rate <RATE> and --rtt <RTT>; try '--help'"
         );
     }
 

@@ -48,6 +48,6 @@ pub use grouped::grouped;
 pub use line_break::parts_unit;
 pub use probability::Probability;
 pub use rate::Rate;
-pub use significant::{Percent, Significant};
+pub use significant::{Percent, Significant, rounded};
 pub use time::{Duration, Time};
 pub use volume::Volume;

@@ -30,6 +30,15 @@ impl<const DIGITS: usize> fmt::Display for Significant<DIGITS> {
     }
 }
 
+/// `number` rounded to `digits` significant digits.
+///
+/// ```
+/// assert_eq!([1214.0, 0.016_53, 0.0].map(|n| sweetspot_units::rounded(n, 2)), [1200.0, 0.017, 0.0]);
+/// ```
+pub fn rounded(number: f64, digits: usize) -> f64 {
+    format!("{number:.*e}", digits.saturating_sub(1)).parse().unwrap_or(number)
+}
+
 /// A share in per cent, with the number of decimals given by the format's precision, or none.
 ///
 /// ```

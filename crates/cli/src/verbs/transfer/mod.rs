@@ -232,14 +232,12 @@ impl ContactArguments {
         let Some(ticket) = ticket else {
             return Ok(None);
         };
-        let own = match ticket.proof {
-            TicketProof::OwnKey => Some(existing_identity(self.identity.as_deref())?),
-            // Its secret counts, but a script may name the key for tickets of both kinds.
-            TicketProof::Secret { .. } => {
-                self.identity.as_deref().map(|path| existing_identity(Some(path))).transpose()?;
-                None
-            }
-        };
+        let is_own = matches!(ticket.proof, TicketProof::OwnKey);
+        // A secret counts alone, but a script may name the key for tickets of both kinds.
+        let is_needed = is_own || self.identity.is_some();
+        let identity =
+            is_needed.then(|| existing_identity(self.identity.as_deref())).transpose()?;
+        let own = identity.filter(|_| is_own);
         Ok(Some(Contact::Ticket(Box::new(ticket), own)))
     }
 }

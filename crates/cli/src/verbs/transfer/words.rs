@@ -3,7 +3,7 @@
 use sweetspot_control::{DryRunCounts, TransferSummary};
 use sweetspot_protocol::RttSource;
 use sweetspot_sizing::Sizing;
-use sweetspot_units::{Bytes, Duration, Rate};
+use sweetspot_units::{Bytes, Duration, Rate, rounded};
 
 /// The largest number of skipped names in one line.
 const MAX_NAMED: usize = 3;
@@ -118,17 +118,13 @@ pub fn in_words(outcome: &TransferSummary, leaves_existing: bool, limit: Option<
     // The receiving kernel measures RTTs in whole ticks: on a short path, only the minimum is close to the true RTT.
     let (kind, rtt) = match outcome.rtt_source {
         RttSource::Kernel => ("minimum", outcome.rtt_min_s),
-        _ => ("median", outcome.rtt_median_s.map(three_digits)),
+        // A histogram's bins of up to 0.8 % resolve three digits.
+        _ => ("median", outcome.rtt_median_s.map(|rtt| rounded(rtt, 3))),
     };
     if let Some(rtt) = rtt {
         line += &format!(", {kind} RTT {}", Duration::from_micros((rtt * 1e6) as u64));
     }
     line
-}
-
-/// `value` with the three digits that a histogram with bins of up to 0.8 % resolves.
-fn three_digits(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
 }
 
 /// A line about the pipes, sockets and devices that were not copied; `None` if there are none.
