@@ -64,6 +64,8 @@ struct Run {
     standing: Vec<f64>,
     /// The kinds of events; `None` for a change that is not reported.
     steps: Vec<Option<TuneEventKind>>,
+    /// The reasons for the changes between events.
+    reasons: Vec<String>,
     /// The pacing rates before and after each reduction.
     tightened: Vec<(Option<Rate>, Option<Rate>)>,
     /// The number of runs of the tuner in each second.
@@ -164,6 +166,9 @@ fn simulate(case: &Case, seconds: usize) -> Run {
             next_reading = (t + case.sample_interval).min(due.max(t + min));
             for step in steps {
                 run.steps.push(step.kind);
+                if step.kind.is_none() {
+                    run.reasons.push(step.why.clone());
+                }
                 if step.kind == Some(TuneEventKind::Tightened) {
                     run.tightened.push((step.before, step.pace));
                 }
@@ -298,6 +303,22 @@ fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
+}
+
+/// On a full path, each trial of a faster rate queues, and the queue drains at a lower rate.
+#[test]
+fn each_change_of_a_held_rate_names_its_part_of_a_trial() {
+    let run = simulate(&USUAL, 10);
+    let trial = [
+        "a trial of a faster rate begins",
+        "a trial of a faster rate ends",
+        "the queue of the trial has drained",
+    ];
+    let held = run.reasons.iter().skip_while(|why| **why != trial[0]).collect::<Vec<_>>();
+    assert!(held.len() > trial.len(), "{:?}", run.reasons);
+    for (at, why) in held.into_iter().enumerate() {
+        assert_eq!(why, trial[at % trial.len()]);
+    }
 }
 
 #[test]

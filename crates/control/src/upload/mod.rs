@@ -35,6 +35,8 @@ pub struct PacedUpload {
     kernel: KernelView,
     delivered: Bytes,
     pace: Option<Rate>,
+    /// Whether the pacing rate is lowered so that the queue of a trial drains.
+    drains: bool,
     /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
     /// The latest time seen. A sample from before a timer's expiry may be read after it.
@@ -55,7 +57,7 @@ impl PacedUpload {
         // The driver runs at the samples of this connection.
         let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
         let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
-        PacedUpload { driver, kernel, delivered, pace: None, saved: None, now }
+        PacedUpload { driver, kernel, delivered, pace: None, drains: false, saved: None, now }
     }
 
     /// An upload on a path with parameters `saved` from an earlier upload.
@@ -126,12 +128,13 @@ impl PacedUpload {
         if reported.is_none() && self.pace == before {
             return None;
         }
+        let is_held = self.driver.phase() == SizingPhase::Holding;
+        let drained = std::mem::replace(&mut self.drains, is_held && self.pace < before);
         let follows = || match self.driver.phase() {
             SizingPhase::Trying => "the queue is draining",
-            SizingPhase::Holding if self.pace < before => "a trial of a faster rate ends",
-            SizingPhase::Holding => {
-                "a trial of a faster rate begins, or the queue of one has drained"
-            }
+            SizingPhase::Holding if self.drains => "a trial of a faster rate ends",
+            SizingPhase::Holding if drained => "the queue of the trial has drained",
+            SizingPhase::Holding => "a trial of a faster rate begins",
             _ => "newer measurements of the path",
         };
         let (kind, why) = reported.unwrap_or_else(|| (None, follows().to_owned()));
