@@ -127,6 +127,8 @@ const HINTS: &[Hint] = &[
     ("this is not a ticket", "or give HOST:PORT of a TCP server", &[A::Measure]),
     ("attributes were left out", "start the receiver with --xattrs", FILE_VERBS),
     ("give the number of seeds instead", "--seeds N", &[A::Other]),
+    ("add loss_a", "add --loss-a", &[A::Other]),
+    ("add loss_b", "add --loss-b", &[A::Other]),
     (
         "neither JSON nor lines of JSON",
         "`run --out` and `sweep --out` write such files",
@@ -150,14 +152,14 @@ pub fn with_options(line: &str, hint_verb: HintVerb) -> Cow<'_, str> {
 
 /// The text of `error`, with hints for `hint_verb`.
 pub fn of(error: &(dyn Error + 'static), hint_verb: HintVerb) -> String {
-    let line = error.to_string();
-    match error.downcast_ref() {
-        // A field of the question has the name of its option.
-        Some(AdviceError::Impossible { what, .. }) if !what.contains(' ') => {
-            format!("--{}{}", what.replace('_', "-"), &line[what.len()..])
-        }
-        _ => with_options(&line, hint_verb).into_owned(),
+    let mut line = error.to_string();
+    // A field of the question has the name of its option.
+    if let Some(AdviceError::Impossible { what, .. }) = error.downcast_ref()
+        && !what.contains(' ')
+    {
+        line = format!("--{}{}", what.replace('_', "-"), &line[what.len()..]);
     }
+    with_options(&line, hint_verb).into_owned()
 }
 
 #[cfg(test)]
@@ -165,6 +167,16 @@ mod tests {
     use sweetspot_transfer::TransferError as E;
 
     use super::*;
+
+    #[test]
+    fn a_missing_parameter_has_the_name_of_its_option() {
+        let why = "a loss form needs both parameters; add loss_b, or fit measurements";
+        let alone = AdviceError::Impossible { what: "loss_a", given: "alone".into(), why };
+        assert_eq!(
+            of(&alone, A::Other),
+            "--loss-a alone is impossible: a loss form needs both parameters; add --loss-b, or fit measurements"
+        );
+    }
 
     #[test]
     fn an_error_names_the_option_that_fixes_it() {

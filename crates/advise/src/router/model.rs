@@ -447,8 +447,14 @@ fn form(q: &RouterQuestion, expected: Option<Form>) -> Result<Form, AdviceError>
         None => Form::PowerLaw,
     };
     if q.measurement.is_none() && p.loss_a.is_some() != p.loss_b.is_some() {
-        let what = if p.loss_a.is_some() { "loss_a" } else { "loss_b" };
-        let why = "a loss form needs a and b; give both, or fit measurements";
+        let (what, why) = match p.loss_a {
+            Some(_) => {
+                ("loss_a", "a loss form needs both parameters; add loss_b, or fit measurements")
+            }
+            None => {
+                ("loss_b", "a loss form needs both parameters; add loss_a, or fit measurements")
+            }
+        };
         return Err(AdviceError::Impossible { what, given: "alone".to_owned(), why });
     }
     Ok(form)
