@@ -3,7 +3,7 @@ use sweetspot_trace::flow::{TimerWaits, has_standing_queue};
 use sweetspot_units::{Bytes, Duration, Rate};
 
 use crate::limits::MIN_PRINTED_SHARE;
-use crate::{Class, WindowClamp};
+use crate::{Class, Limits, WindowClamp};
 
 /// A time in which no acknowledgement came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +116,9 @@ pub struct Evidence {
     pub shared: Option<SharedPath>,
     /// At least one of them fills the path's queue, whatever this connection does.
     pub others_fill_path: bool,
+    /// While a queue stood, the arrivals of a round trip filled this receiver's window: if others keep the queue, the window is
+    /// the limit.
+    pub fills_window: bool,
     /// The rate of the fastest round trips.
     pub best: Option<Rate>,
     /// The minimum RTT.
@@ -248,6 +251,15 @@ pub(crate) const LOG_COMMAND: &str =
     "while sleep 0.1; do date +%s.%N; ss -tinm dst ADDRESS; done > slow.log";
 
 impl Evidence {
+    /// Attributes the time behind the queue of other connections to this receiver's window, if that was full.
+    pub(crate) fn attribute_to_window(&mut self, limits: &mut Limits) {
+        if self.fills_window {
+            limits.reassign(Class::Bandwidth, Class::ReceiverWindow);
+            // The others leave as much as they do because of this window.
+            self.capacity = None;
+        }
+    }
+
     /// Records a hang if the receiving program, the limit for the time `limited`, has read nothing for the time `unread_for`.
     pub(crate) fn note_hang(&mut self, unread_for: Option<Duration>, limited: Duration) {
         let hangs = |time: &Duration| *time >= LONGEST_PAUSE && *time * 2 >= limited;

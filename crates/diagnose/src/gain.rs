@@ -24,6 +24,10 @@ pub fn gain(class: Class, share: f64, e: &Evidence) -> Option<Rate> {
         Class::WaitingForPeer if e.granted.is_some() => {}
         _ => return None,
     }
+    // If others fill the path, their rates change with this one.
+    if e.others_fill_path {
+        return None;
+    }
     // A mean over all time with data in flight shows neither the course of the rate nor a capacity above it.
     let capacity = e.capacity.filter(|_| !e.is_one_reading && !e.doubts_capacity)?;
     if allowed(class, e).is_some_and(|allowed| allowed > capacity) {

@@ -34,30 +34,36 @@ pub fn name_shared_paths(flows: &mut [Flow]) {
     let fill: Vec<bool> = flows.iter().map(|flow| is_beside_filling_flow(flow, flows)).collect();
     for (flow, _) in flows.iter_mut().zip(fill).filter(|(_, fill)| *fill) {
         flow.evidence.others_fill_path = true;
+        flow.evidence.attribute_to_window(&mut flow.limits);
         flow.conclude();
+        flow.shared_path = flow.shared_path.filter(|_| flow.verdict.class == Class::Bandwidth);
     }
 }
 
 /// Whether a flow that carries a part of the capacity beside `flow` would fill the path without it, because only the path limits
 /// it.
 fn is_beside_filling_flow(flow: &Flow, flows: &[Flow]) -> bool {
-    parts(flow, flows).any(|(other, _)| fills_queue(other.verdict.class))
+    parts(flow, flows).any(|(other, _)| fills_queue(other.verdict.class, &other.evidence))
 }
 
-/// For each of the live connections between two hosts, by rate and limit: whether another one with a noticeable part fills the path.
-pub fn have_filling_neighbours(connections: &[(Rate, Class)]) -> Vec<bool> {
-    let others_fill = |(at, (own, _)): (usize, &(Rate, Class))| {
-        connections.iter().enumerate().any(|(other, (rate, limit))| {
-            let is_noticeable = is_noticeable_beside(rate.as_f64(), own.as_f64());
-            other != at && fills_queue(*limit) && is_noticeable
+/// For each of the live connections between two hosts, by limit and evidence: whether another one with a noticeable part fills the path.
+pub fn have_filling_neighbours(connections: &[(Class, Evidence)]) -> Vec<bool> {
+    let others_fill = |(at, (_, own)): (usize, &(Class, Evidence))| {
+        connections.iter().enumerate().any(|(other, (limit, evidence))| {
+            let [rate, own] = [evidence, own].map(|e| e.goodput.as_f64());
+            other != at && fills_queue(*limit, evidence) && is_noticeable_beside(rate, own)
         })
     };
     connections.iter().enumerate().map(others_fill).collect()
 }
 
-/// Whether a flow with this limit sends ever more until the path's queue is full.
-fn fills_queue(limit: Class) -> bool {
-    matches!(limit, Class::Bandwidth | Class::Congestion | Class::Transport | Class::Opportunity)
+/// Whether a flow with this limit sends ever more until the path's queue is full. A full window bounds it.
+fn fills_queue(limit: Class, evidence: &Evidence) -> bool {
+    !evidence.fills_window
+        && matches!(
+            limit,
+            Class::Bandwidth | Class::Congestion | Class::Transport | Class::Opportunity
+        )
 }
 
 /// Whether a flow at `rate` carries a noticeable part beside one at `own`.
@@ -216,9 +222,11 @@ mod tests {
     #[test]
     fn a_live_connection_has_no_sweet_spot_beside_one_that_fills_the_path() {
         let neighbours = |connections: [(u64, Class); 2]| {
-            have_filling_neighbours(
-                &connections.map(|(mbit, limit)| (Rate::from_mbit_per_second(mbit), limit)),
-            )
+            let evidence = |mbit| Evidence {
+                goodput: Rate::from_mbit_per_second(mbit),
+                ..Evidence::default()
+            };
+            have_filling_neighbours(&connections.map(|(mbit, limit)| (limit, evidence(mbit))))
         };
         let full = Class::Bandwidth;
         assert_eq!(neighbours([(16, full), (1, full)]), [true, true]);

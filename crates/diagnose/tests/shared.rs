@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sweetspot_diagnose::{Class, Evidence, Flow, Limits, name_shared_paths};
-use sweetspot_units::{Duration, Rate, Time};
+use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// A flow from `port` of one host to another that fills its path, at `mbit` Mbit/s from second `begun` to second `ended`.
 fn flow(host: u8, port: u16, mbit: u64, [begun, ended]: [u64; 2]) -> Flow {
@@ -47,4 +47,35 @@ fn flows_to_other_hosts_or_at_other_times_share_no_path() {
     name_shared_paths(&mut flows);
     let together = flows.map(|flow| flow.shared_path.map(|shared| shared.together_bps / 1e6));
     assert_eq!(together, [Some(30.0), Some(40.0)]);
+}
+
+/// A window of 40 kB per 80 ms is 4 Mbit/s. The other flow keeps 40 ms of queue.
+#[test]
+fn a_full_window_beside_a_flow_that_keeps_the_queue_is_the_limit() {
+    let windowed = |port| {
+        let mut evidence = *flow(2, port, 4, [0, 10]).evidence();
+        evidence.fills_window = true;
+        evidence.window = Some(Bytes::new(40_000));
+        evidence.rtt_min = Some(Duration::from_millis(40));
+        evidence.rtt = Some(Duration::from_millis(80));
+        let Flow { source, destination, limits, span, .. } = flow(2, port, 4, [0, 10]);
+        let mut flow = Flow::new(source, destination, limits, &evidence);
+        flow.span = span;
+        flow
+    };
+    let mut flows = [windowed(1), flow(2, 2, 40, [0, 10])];
+    name_shared_paths(&mut flows);
+    let [one, other] = &flows;
+    let words = &one.verdict.words;
+    assert_eq!((one.verdict.class, one.shared_path), (Class::ReceiverWindow, None), "{words}");
+    assert!(words.contains("Other connections keep a queue"), "{words}");
+    // A larger window would take a share from the other flow.
+    assert_eq!(one.verdict.gain, None);
+    assert_eq!(other.verdict.class, Class::Bandwidth);
+    assert!(!other.evidence().others_fill_path);
+    // Alone, or beside another full window, it keeps the queue itself.
+    for mut flows in [vec![windowed(1)], vec![windowed(1), windowed(2)]] {
+        name_shared_paths(&mut flows);
+        assert!(flows.iter().all(|flow| flow.verdict.class == Class::Bandwidth));
+    }
 }

@@ -135,7 +135,7 @@ impl ConnectionList {
         for beside in by_hosts.into_values().filter(|beside| beside.len() > 1) {
             let periods = beside.iter().filter_map(|cookie| Some(self.rows.get(cookie)?.period()));
             let limits: Vec<_> =
-                periods.map(|period| (period.evidence.goodput, period.named().class)).collect();
+                periods.map(|period| (period.named().class, period.evidence)).collect();
             for (cookie, fills) in beside.iter().zip(have_filling_neighbours(&limits)) {
                 if let Some(row) = self.rows.get_mut(cookie) {
                     row.is_beside_filling_flow = fills;
@@ -248,7 +248,8 @@ impl ConnectionRow {
     /// The period of its limit: the last [`OBSERVATION`], or the whole interval if there is only one. If both ends are on this
     /// host, as measured by the sender.
     pub fn period(&self) -> Period {
-        self.by_sender.as_deref().map_or_else(|| self.live.period(), |period| *period)
+        let period = self.by_sender.as_deref().map_or_else(|| self.live.period(), |sent| *sent);
+        if self.is_beside_filling_flow { period.beside_filling_flow() } else { period }
     }
 
     /// Whether an interval has passed since the connection was first read.

@@ -88,6 +88,8 @@ pub struct ConnectionHistory {
     pub capacity: Option<Rate>,
     /// The time in which data queued in the sender's own host.
     pub in_device: Duration,
+    /// The time in which a receiver's window was full behind a queue.
+    pub filled: Duration,
     /// Number of samples while this end sent, and of those with less than a segment waiting behind a single one in flight.
     pub sent_samples: u64,
     pub held_small: u64,

@@ -150,6 +150,8 @@ pub struct Live {
     unproven: Limits,
     /// Number that identifies the latest apparent queue; the next one has another.
     queues: u64,
+    /// Whether the arrivals of the latest round trip fill this end's window.
+    fills_round: bool,
     /// Whether the latest sample proved the queue of the time before it.
     proves: bool,
     recent: Limits,
@@ -198,6 +200,10 @@ impl Live {
             self.history.learn(&step, self.side);
             let sending = sending::divide(&step, &self.history);
             let receiving = receiving::divide(&step, &self.history);
+            self.fills_round = receiving::fills_round(&step, &self.history);
+            if self.fills_round && self.history.seems_to_queue(&step) {
+                self.history.filled += time;
+            }
             self.recent = match self.side {
                 Side::Sender => sending,
                 Side::Receiver => receiving,
@@ -279,11 +285,12 @@ impl Live {
         (rtt > Duration::ZERO).then_some(rtt)
     }
 
-    /// The RTT of the path. A receiver's estimate contains the sender's pauses: until enough samples rule these out, the RTT is
-    /// the minimum.
+    /// The RTT of the path. A receiver's estimate contains the sender's pauses: until enough samples or a full window rule these
+    /// out, the RTT is the minimum.
     pub fn path_rtt(&self) -> Option<Duration> {
+        let may_pause = self.history.steady < STEADY && !self.fills_round;
         match self.side {
-            Side::Receiver if self.history.steady < STEADY || !self.last?.timestamps => {
+            Side::Receiver if may_pause || !self.last?.timestamps => {
                 self.rtt_min_of(Side::Receiver)
             }
             _ => self.rtt(),

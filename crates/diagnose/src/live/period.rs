@@ -41,6 +41,13 @@ impl Period {
         NamedLimit::new(&self.limits, &self.evidence)
     }
 
+    /// The same period beside a connection that keeps the path's queue: a full window is then the limit, not the path.
+    #[must_use]
+    pub fn beside_filling_flow(mut self) -> Period {
+        self.evidence.attribute_to_window(&mut self.limits);
+        self
+    }
+
     /// Whether only a lack of data to send held the connection.
     pub fn is_idle(&self) -> bool {
         let moved = self.evidence.bytes > Bytes::ZERO;
@@ -69,6 +76,7 @@ pub(super) struct Totals {
     pauses: u64,
     long_pauses: u64,
     in_device: Duration,
+    filled: Duration,
 }
 
 impl Totals {
@@ -131,6 +139,7 @@ impl Live {
             pauses: history.pauses,
             long_pauses: history.long_pauses,
             in_device: history.in_device,
+            filled: history.filled,
             ..begun
         }
     }
@@ -186,6 +195,9 @@ impl Live {
         };
         evidence.in_device =
             now.in_device.saturating_sub(first.in_device) * 2 > limits.time(Class::Bandwidth);
+        let filled = now.filled.saturating_sub(first.filled);
+        evidence.fills_window =
+            direction == Side::Receiver && filled * 2 > limits.time(Class::Bandwidth);
         self.note_path(direction, &mut evidence);
         note_segments(direction, [first, &now], self.history.longest_pause, &mut evidence);
         match direction {

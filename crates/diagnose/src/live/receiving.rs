@@ -29,7 +29,10 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if leaves_unread(last.unread.min(now.unread), step) {
         return Class::ReceiverApplication;
     }
-    if now.received == last.received {
+    let fills_round = fills_round(step, history);
+    // A full window arrives in a burst; then the sender waits for a round trip.
+    let waits_for_window = fills_round && step.time < now.receiver_rtt;
+    if now.received == last.received && !waits_for_window {
         return Class::Application;
     }
     if history.queues_at_receiver(step) {
@@ -37,7 +40,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     }
     let min = history.min_receiver_rtt.unwrap_or(Duration::ZERO);
     let lately = history.arrivals.rate();
-    if fills(lately * min, step) || fills_as_estimated(lately * now.receiver_rtt, step) {
+    if fills_round || fills(lately * min, step) {
         // A slow reader keeps the window small.
         let late = history.reads_late();
         return if late { Class::ReceiverApplication } else { Class::ReceiverWindow };
@@ -58,6 +61,12 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     } else {
         Class::Unknown
     }
+}
+
+/// Whether the arrivals of the latest round trip, with any queue, fill the window. Behind a queue, such a sender is limited by the
+/// path if the queue is its own, and by the window if other connections keep it.
+pub fn fills_round(step: &Step, history: &ConnectionHistory) -> bool {
+    fills_as_estimated(history.arrivals.rate() * step.sample.receiver_rtt, step)
 }
 
 /// Whether the arrivals of a round trip fill the window. A sender waits for space for a whole segment, so up to two may be

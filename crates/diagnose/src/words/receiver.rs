@@ -20,6 +20,9 @@ pub fn receiver_window(percent: f64, e: &Evidence) -> String {
         words += &format!(": {window}{mean} {at} {} allow {}", ms(rtt), in_rate(rate));
     }
     words += ".";
+    if e.fills_window && e.others_fill_path {
+        words += " Other connections keep a queue, which lengthens the round trip.";
+    }
     if let Some(clamp) = WindowClamp::binding(e) {
         words += &clamp.words();
     } else if e.has_small_buffer() {

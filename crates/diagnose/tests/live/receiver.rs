@@ -403,3 +403,31 @@ fn a_small_window_is_full_behind_a_cross_traffic_queue() {
     // Without timestamps, the estimate is the time in which a window arrives, whatever the RTT.
     assert_eq!(class(34_752, false), Class::Unknown);
 }
+
+/// 40 kB arrive in a burst in each round trip of 260 ms; an empty path has 40 ms. Samples come every 50 ms, so most find no new
+/// data.
+#[test]
+fn a_sender_that_waits_for_a_full_window_is_not_the_application() {
+    let judged = |window: u64| {
+        let mut live = Live::default();
+        for n in 0..80u64 {
+            let (bursts, phase) = (50 * n / 260, 50 * n % 260);
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(50 * n),
+                received: Bytes::new(40_000 * bursts),
+                receiver_rtt: Duration::from_millis(260),
+                last_arrival: Some(Duration::from_millis(phase)),
+                window: Some(Bytes::new(window)),
+                ..receiver()
+            });
+        }
+        live
+    };
+    let live = judged(40_000);
+    assert!(live.limits().share(Class::ReceiverWindow) > 0.8, "{:?}", live.limits());
+    assert_eq!(live.path_rtt(), Some(Duration::from_millis(260)));
+    // The kernel opens an autotuned window to twice the arrivals, so the program pauses, and its pauses may be the RTT.
+    let live = judged(80_000);
+    assert_eq!(live.limits().dominant(), Class::Application);
+    assert_eq!(live.path_rtt(), Some(Duration::from_millis(40)));
+}
