@@ -17,7 +17,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Capture or follow it from before it begins: its handshake shows the round trip of the path without a queue."
         }
         Class::Transport => {
-            "Wait, or use a congestion control on the sender that grows its window faster (cubic, bbr)."
+            "Wait, or use a congestion control on the sender that grows its window faster: bbr, or cubic in place of reno."
         }
         Class::ReceiverWindow => {
             if let Some(clamp) = WindowClamp::binding(e) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::Serialize;
-use sweetspot_trace::flow::{Connection, Deliveries, Table, Vantage};
+use sweetspot_trace::flow::{Connection, Deliveries, Ending, Table, Vantage};
 use sweetspot_units::{Bytes, Duration, Time};
 
 use crate::capture::{is_brief, shows_at_once};
@@ -40,6 +40,37 @@ pub struct RecentFlow {
     /// The capture joined it in mid-connection, too short a time ago to know its limit: `limited_by` is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub measuring: bool,
+    /// How it ended; such a connection is in one sample only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ended>,
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Both ends closed it.
+    Closed,
+    /// One end reset it.
+    Reset,
+}
+
+impl Ended {
+    /// The connection's end, if it has ended.
+    fn of(connection: &Connection) -> Option<Ended> {
+        connection.has_ended().then_some(match connection.ending {
+            Ending::Reset => Ended::Reset,
+            _ => Ended::Closed,
+        })
+    }
+
+    /// The name in a table.
+    pub fn brief(self) -> &'static str {
+        match self {
+            Ended::Closed => "closed",
+            Ended::Reset => "reset",
+        }
+    }
 }
 
 /// The state of a connection from sample to sample.
@@ -73,6 +104,10 @@ impl Following {
         };
         let mut flows: Vec<RecentFlow> = table
             .iter()
+            .filter(|connection| {
+                let was_reported = since.is_some_and(|since| connection.last <= since);
+                !(was_reported && connection.has_ended())
+            })
             .map(|connection| self.recent(connection, (since, now), &fills, &mut seen))
             .collect();
         self.before = seen;
@@ -144,6 +179,7 @@ impl Following {
                 limit => crate::limits::rounded(shown.share(limit)),
             },
             measuring,
+            ended: Ended::of(connection),
         }
     }
 }
@@ -263,6 +299,21 @@ mod tests {
         let flow = capture::flows(&connection).remove(0);
         assert_eq!((flow.source, flow.verdict.class), (ends()[1], Class::ReceiverApplication));
         assert!(flow.verdict.words.contains("window"), "{flow:?}");
+    }
+
+    #[test]
+    fn a_connection_that_was_reset_is_listed_once_more() {
+        let (mut following, mut table) = (Following::default(), table_after(10));
+        let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+        let mut ended = |table: &Table, ms| {
+            let flows = following.sample(table, at(ms));
+            flows.into_iter().map(|flow| flow.ended).collect::<Vec<_>>()
+        };
+        assert_eq!(ended(&table, 1000), [None]);
+        let flags = Flags { rst: true, ..Flags::default() };
+        table.take(&Segment { flags, ..segment(1500, 1, 1, 0) });
+        assert_eq!(ended(&table, 2000), [Some(Ended::Reset)]);
+        assert_eq!(ended(&table, 3000), []);
     }
 
     /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.

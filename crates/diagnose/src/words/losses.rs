@@ -8,7 +8,7 @@ use crate::quantities::{counted, ms, times};
 /// The retransmissions and loss events, as a clause.
 pub fn losses(e: &Evidence) -> String {
     match e.retransmitted {
-        Some(0) => "none since then".to_owned(),
+        Some(0) => "they came before the observation".to_owned(),
         Some(_) => format!(
             "{}, in {}{}",
             resent(e),

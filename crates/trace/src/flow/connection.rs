@@ -98,6 +98,11 @@ impl Connection {
         self.streams.iter_mut().for_each(Stream::know_window);
     }
 
+    /// Whether no more data can follow: it was reset, or both ends have sent a FIN.
+    pub fn has_ended(&self) -> bool {
+        self.ending == Ending::Reset || self.finished == [true; 2]
+    }
+
     /// Whether `segment` begins another connection between the same ends.
     pub fn is_followed_by(&self, segment: &Segment) -> bool {
         let closed = self.ending != Ending::Open || self.finished == [true; 2];

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use ratatui::crossterm::terminal;
 use serde::Serialize;
-use sweetspot_diagnose::following::{Following, RecentFlow};
+use sweetspot_diagnose::following::{Ended, Following, RecentFlow};
 use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL};
 use sweetspot_diagnose::report::{NO_TCP, Reading};
 use sweetspot_diagnose::{Class, counted, percent};
@@ -140,7 +140,8 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             senders.report_to(&mut reading);
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
-            let source = Source { lost: followed.lost(), lacks: followed.lacks() };
+            let has_seen = reading.table().iter().next().is_some();
+            let source = Source { lost: followed.lost(), lacks: followed.lacks(), has_seen };
             if !print(&flows, (last, now.since(started), is_first), &source, arguments)? {
                 return Ok(ExitCode::SUCCESS);
             }
@@ -191,6 +192,8 @@ struct Source {
     lost: u64,
     /// Why there are no packets yet, if another program has to do something first.
     lacks: Option<String>,
+    /// Whether a connection was seen, which may have ended since.
+    has_seen: bool,
 }
 
 /// Prints a table for the time up to `at`, which is `after` from the start. Returns false if the output's reader is
@@ -244,11 +247,12 @@ fn table(
     flows: &[RecentFlow],
     rows: usize,
     ends: usize,
-    Source { lost, lacks }: &Source,
+    Source { lost, lacks, has_seen }: &Source,
 ) -> String {
     let mut lines: Vec<String> = flows.iter().take(rows).map(|flow| line(flow, ends)).collect();
     if flows.is_empty() {
-        lines.push(lacks.clone().unwrap_or_else(|| "no TCP packets yet".to_owned()));
+        let none = if *has_seen { "no connection is open" } else { "no TCP packets yet" };
+        lines.push(lacks.clone().unwrap_or_else(|| none.to_owned()));
     }
     if flows.len() > rows {
         let left = (flows.len() - rows) as u64;
@@ -271,6 +275,7 @@ fn line(flow: &RecentFlow, ends: usize) -> String {
     // A rate needs two samples, and a limit some more time.
     let rate = flow.goodput_bps.map_or("-".to_owned(), |rate| format!("{:.2}", rate / 1e6));
     let limit = match percent(flow.share_of_time) {
+        _ if flow.ended.is_some() => flow.ended.map_or("", Ended::brief).to_owned(),
         _ if flow.measuring => MEASURING.to_owned(),
         0.0 => "-".to_owned(),
         share => format!("{share:.0} % {}", flow.brief),
@@ -299,6 +304,7 @@ mod tests {
             brief: Class::Unknown.brief(),
             share_of_time: 0.0,
             measuring: false,
+            ended: None,
         };
         let words = |flow: &RecentFlow| {
             line(flow, END_WIDTH).split_whitespace().skip(2).collect::<Vec<_>>().join(" ")
@@ -330,6 +336,7 @@ mod tests {
         let goodput_bps = Some(0.0);
         let later = RecentFlow { share_of_time: 0.5, brief: "idle", goodput_bps, ..flow };
         assert_eq!(words(&later), "0.00 - 50 % idle");
-        assert_eq!(words(&RecentFlow { measuring: true, ..later }), "0.00 - measuring");
+        assert_eq!(words(&RecentFlow { measuring: true, ..later.clone() }), "0.00 - measuring");
+        assert_eq!(words(&RecentFlow { ended: Some(Ended::Reset), ..later }), "0.00 - reset");
     }
 }

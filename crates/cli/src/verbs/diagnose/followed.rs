@@ -12,6 +12,7 @@ use sweetspot_linux::clock;
 use sweetspot_linux::packet::PacketTap;
 use sweetspot_linux::route::RouteNetlink;
 use sweetspot_program::print::Shown;
+use sweetspot_program::usage_error::UsageError;
 use sweetspot_trace::file::{Decoder, LARGEST_RECORD, Record};
 use sweetspot_trace::packet::Link;
 use sweetspot_units::{Duration, Time};
@@ -38,17 +39,26 @@ fn is_device(name: &str) -> bool {
 impl Followed {
     /// Opens the device, file or directory `what`, or all devices if it is "any". A device takes precedence over a
     /// file of the same name.
-    pub fn open(what: &Path) -> Result<Followed, String> {
+    pub fn open(what: &Path) -> Result<Followed, Box<dyn std::error::Error>> {
         let name = what.shown();
         let is_device = what.components().count() == 1 && is_device(&name.to_string());
         let all = what == Path::new(ALL_DEVICES) && !is_device;
         if !is_device && !all {
             if !what.exists() {
-                return Err(format!(
+                let given = name.to_string();
+                if given.parse::<u32>().is_ok() || given.contains(':') {
+                    return Err(UsageError::new(format!(
+                        "--follow {name}: expected a device, a capture or a directory; a process or a connection is the target: \
+                         sweetspot diagnose {name}"
+                    ))
+                    .into());
+                }
+                return Err(UsageError::new(format!(
                     "--follow {name}: there is no such device, file or directory; ip link lists \
                      the devices, and any is all of them. To follow a file, start its tcpdump first, or follow \
                      its directory"
-                ));
+                ))
+                .into());
             }
             return Ok(Followed::Files(FollowedFiles { path: what.to_owned(), current: None }));
         }

@@ -119,12 +119,14 @@ Members of --json:
   flows_left_out, packets, tcp_segments, remarks
                      counts and remarks on the whole
 For a directory: captures, each with file and these members, or error.
-With --follow, each second has one line with at_s, connections_total,
-lost_packets and connections; the object above is the last line.
+With --follow, each second has one line with at_s (the latest packet's time, in
+seconds since 1970), connections_total, lost_packets and connections; the object
+above is the last line.
 
-In the table of --follow, - is a rate in the first second, or a round trip that
-no packet has shown yet; \u{2265} marks a round trip without the part between
-the capture and the sender.";
+In the table of --follow, - is a rate in the first second or of a file that has
+not grown, or a round trip that no packet has shown yet; \u{2265} marks a round
+trip without the part between the capture and the sender. A connection that has
+ended is shown once more, as closed or reset.";
 
 /// Further short names in tables, of a cause within a class.
 const SHORT_CAUSES: &str = "
