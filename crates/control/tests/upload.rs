@@ -35,6 +35,8 @@ struct Case {
     send_buffer: f64,
     /// Whether the upload is paced.
     paced: bool,
+    /// Whether it is a less-than-best-effort upload.
+    background: bool,
     /// The path's saved parameters. The upload begins with half of that window, paced at window / min RTT.
     saved: Option<SavedWindow>,
 }
@@ -50,6 +52,7 @@ const USUAL: Case = Case {
     stops: f64::INFINITY,
     send_buffer: f64::INFINITY,
     paced: true,
+    background: false,
     saved: None,
 };
 
@@ -90,6 +93,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
     let (first, begins) = (Time::from_nanos(1), |saved: SavedWindow| saved.window.as_f64() / 2.0);
     let mut upload = match case.saved {
         Some(saved) => PacedUpload::resumed(first, saved),
+        None if case.background => PacedUpload::background(Bytes::from_f64(MSS)),
         None => PacedUpload::default(),
     };
     let (mut cwnd, mut slow_start) = (case.saved.map_or(10.0 * MSS, begins), true);
@@ -100,6 +104,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
     let mut acks: VecDeque<(f64, f64)> = VecDeque::new();
     let mut run = Run::default();
     let (mut second, mut depth, mut rtt, mut next_reading, mut looks) = (0.0, 0.0, RTT, 0.0, 0);
+    let mut retransmitted = 0;
     let (mut samples, mut next_sample) = (Vec::new(), 0.0);
     for n in 0..(seconds as f64 / STEP) as u64 {
         let t = n as f64 * STEP;
@@ -125,6 +130,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
         let full = queue + cross_traffic;
         if full > case.buffer && t > reduced_until {
             (cwnd, slow_start, reduced_until) = (cwnd * 0.7, false, t + rtt);
+            retransmitted += 1;
         }
         // The queue is FIFO: the upload gets its share of the queue.
         let served = if full > 0.0 { (rate * STEP).min(full) * queue / full } else { 0.0 };
@@ -137,6 +143,7 @@ fn simulate(case: &Case, seconds: usize) -> Run {
         let now = Time::from_nanos((t * 1e9) as u64 + 1);
         if t >= case.sampled.map_or(next_reading, |_| next_sample) {
             let report = SenderReport {
+                retransmitted,
                 in_flight: Bytes::from_f64(in_flight),
                 minimum_rtt: Duration::from_secs_f64(RTT),
                 starved: program < RATE || in_flight >= case.send_buffer,
@@ -303,6 +310,37 @@ fn pacing_is_released_if_cross_traffic_keeps_the_queue() {
     assert!(paced.steps.contains(&Some(TuneEventKind::LetGo)), "{:?}", paced.steps);
     let ratio = paced.goodput(0..40) / alone.goodput(0..40);
     assert!(ratio >= 0.98, "{ratio} {:?} {:?}", paced.seconds, alone.seconds);
+}
+
+#[test]
+fn a_background_upload_yields_while_cross_traffic_keeps_the_queue() {
+    // Cross traffic keeps 2 BDP in the buffer: 80 ms, more than the 60 ms of RFC 9840.
+    let cross_traffic = |t: f64| if (8.0..16.0).contains(&t) { 2.0 * BDP } else { 0.0 };
+    let path = Case { buffer: 4.0 * BDP, cross_traffic, ..USUAL };
+    let run = simulate(&Case { background: true, ..path }, 30);
+    // Alone, it is as fast as an upload for throughput.
+    assert!(run.goodput(2..8) >= 0.95 * RATE, "{:?}", run.seconds);
+    // Two segments a round trip of 120 ms are 0.2 % of the rate.
+    assert!(run.goodput(11..16) <= 0.01 * RATE, "{:?}", run.seconds);
+    assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
+    for kind in [TuneEventKind::Held, TuneEventKind::Yielded, TuneEventKind::Reopened] {
+        assert!(run.steps.contains(&Some(kind)), "{kind:?}");
+    }
+    assert!(!run.steps.contains(&Some(TuneEventKind::LetGo)));
+    // An upload for throughput takes its share of the same path.
+    assert!(simulate(&path, 30).goodput(11..16) >= 0.2 * RATE);
+}
+
+/// A buffer of 1.2 BDP holds 48 ms, less than the 60 ms of RFC 9840. A loss lowers the target to half of the queue.
+#[test]
+fn a_background_upload_yields_although_the_buffer_is_shorter_than_the_target() {
+    let cross_traffic = |t: f64| if (8.0..16.0).contains(&t) { BDP } else { 0.0 };
+    let path = Case { buffer: 1.2 * BDP, cross_traffic, background: true, ..USUAL };
+    let run = simulate(&path, 30);
+    assert!(run.goodput(2..8) >= 0.95 * RATE, "{:?}", run.seconds);
+    // Two segments a round trip of 80 ms are 0.3 % of the rate.
+    assert!(run.goodput(11..16) <= 0.01 * RATE, "{:?}", run.seconds);
+    assert!(run.goodput(22..30) >= 0.95 * RATE, "{:?}", run.seconds);
 }
 
 /// On a full path, each trial of a faster rate queues, and the queue drains at a lower rate.

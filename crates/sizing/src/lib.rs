@@ -48,6 +48,7 @@ mod reception;
 mod rledbat;
 pub mod share;
 mod sobas;
+mod target_delay;
 mod transitions;
 mod upload;
 

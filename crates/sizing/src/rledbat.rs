@@ -3,26 +3,14 @@ use std::collections::VecDeque;
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 use crate::linux::INITIAL_SEGMENTS;
+use crate::target_delay::{MIN_SEGMENTS, TARGET_DELAY, TargetDelay};
 use crate::{
     CONTROL_INTERVAL, Controller, ControllerConfig, EventKind, Input, Needs, Output, Reason,
     SizingEvent, SizingPhase,
 };
 
-/// The target queueing delay (draft-irtf-iccrg-ledbat-plus-plus section 4.1, the default in RFC 9840).
-const TARGET_DELAY: Duration = Duration::from_millis(60);
-
-/// The target of a background transfer after a loss, as a share of the queueing delay at the loss: midway between no queue and
-/// a full one. Jitter of 10 ms exceeds 15 % of a short buffer, TCP-LP's threshold (Kuzmanovic and Knightly 2003, section III).
-const TARGET_SHARE: f64 = 0.5;
-
-/// The lower bound of that target: even without a queue, a receiver's RTT varies by about this much.
-const MIN_TARGET: Duration = Duration::from_millis(5);
-
 /// Slow start ends at this share of the target (LEDBAT++ section 4.4).
 const SLOW_START_TARGET_SHARE: f64 = 0.75;
-
-/// Smallest window, segments (LEDBAT++ section 4.2).
-const RLEDBAT_MIN_SEGMENTS: u64 = 2;
 
 /// Duration of a slowdown in round trips, and time from the end of slow start to the first slowdown (section 4.4).
 const SLOWDOWN_ROUNDS: u32 = 2;
@@ -46,8 +34,7 @@ pub struct Rledbat {
     is_background: bool,
     /// Whether it slows down periodically.
     has_slowdowns: bool,
-    /// The longest queueing delay of a round with losses, if `is_background`.
-    full: Option<Duration>,
+    target: TargetDelay,
     round_ends: Option<Time>,
     round_began: Time,
     /// Payload read in this round.
@@ -98,7 +85,7 @@ impl Rledbat {
             lost: false,
             is_background: false,
             has_slowdowns: true,
-            full: None,
+            target: TargetDelay::default(),
             round_ends: None,
             round_began: Time::ZERO,
             arrived: Bytes::ZERO,
@@ -121,24 +108,18 @@ impl Rledbat {
         Rledbat { has_slowdowns: false, ..self }
     }
 
-    /// The current target queueing delay.
-    fn target(&self) -> Duration {
-        let below = |full: Duration| full.scaled(TARGET_SHARE).clamp(MIN_TARGET, TARGET_DELAY);
-        self.full.map_or(TARGET_DELAY, below)
-    }
-
     /// Starts again, and keeps only the base RTT.
     fn restart(&mut self) {
         self.window = self.mss * INITIAL_SEGMENTS;
         self.state = RledbatState::SlowStart { limit: self.max, since: Time::ZERO };
         (self.lowest, self.highest, self.lost, self.round_ends) = (None, None, false, None);
-        (self.full, self.arrived, self.advertised) = (None, Bytes::ZERO, None);
+        (self.target, self.arrived, self.advertised) = (TargetDelay::default(), Bytes::ZERO, None);
         (self.capacity, self.pressure, self.reason) = (Rate::ZERO, Pressure::None, None);
         self.outputs.push_back(Output::Window(None));
     }
 
     fn min(&self) -> Bytes {
-        (self.mss * RLEDBAT_MIN_SEGMENTS).min(self.max)
+        (self.mss * MIN_SEGMENTS).min(self.max)
     }
 
     fn set(&mut self, now: Time, window: Bytes, reason: Reason) {
@@ -186,7 +167,7 @@ impl Rledbat {
     /// Adjusts the window, once per round trip.
     fn round(&mut self, now: Time, delay: Duration, base: Duration, arrived: Bytes, rate: Rate) {
         let lost = std::mem::take(&mut self.lost);
-        let target = self.target();
+        let target = self.target.get();
         // While a segment is missing, data arrive but are not read.
         let has_reported = self.report(now, delay, (!lost).then_some(rate), target);
         let by_queue = match delay > target {
@@ -263,7 +244,7 @@ impl Rledbat {
         self.round_ends = Some(now + length);
         let longest = self.highest.take().map(|highest| highest.saturating_sub(base));
         if self.lost && self.is_background {
-            self.full = self.full.max(longest);
+            self.target.handle_loss(longest);
         }
         if let Some(lowest) = self.lowest.take() {
             self.round(now, lowest.saturating_sub(base), base, arrived, rate);
@@ -367,7 +348,7 @@ mod tests {
     fn a_background_transfer_yields_when_the_queue_exceeds_half_of_its_max() {
         // 30 of 40 ms are more than half of the full queue and less than RFC 9840's 60 ms. The background target shrinks the
         // window to two segments; the standard target does not.
-        assert_eq!(after_a_loss(Rledbat::background, 70), RLEDBAT_MIN_SEGMENTS);
+        assert_eq!(after_a_loss(Rledbat::background, 70), MIN_SEGMENTS);
         assert!(after_a_loss(Rledbat::new, 70) >= 640);
         // 10 of 40 ms are less than half: the queue may be the transfer's own.
         assert!(after_a_loss(Rledbat::background, 50) >= 640);

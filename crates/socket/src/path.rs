@@ -206,7 +206,12 @@ impl Member {
         }
         let info = &reading.info;
         let (delivered, report) = (readings::delivered(info), readings::sender_report(info));
-        let upload = self.upload.get_or_insert_default();
+        let upload = self.upload.get_or_insert_with(|| {
+            Box::new(match self.options.sizing {
+                SocketSizing::LessThanBestEffort => PacedUpload::background(info.advmss),
+                _ => PacedUpload::default(),
+            })
+        });
         let PaceStep { kind, before, pace, why } =
             upload.handle_sample(reading.at, delivered, info.rtt.nonzero(), &report)?;
         if pace != before

@@ -28,6 +28,7 @@ pub fn delivered(info: &Info) -> Bytes {
 /// The input of the upload controller.
 pub fn sender_report(info: &Info) -> SenderReport {
     SenderReport {
+        retransmitted: info.total_retrans.into(),
         in_flight: info.snd_mss * u64::from(packets_in_flight(info)),
         minimum_rtt: info.min_rtt,
         starved: info.delivery_rate_app_limited,

@@ -1,6 +1,6 @@
 use sweetspot_control::{
-    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, NotLimited, OwnClamp,
-    PaceStep, PacedUpload, TuneEvent, TuneEventKind,
+    AppliedChange, BULK_BYTES, BufferAdvice, CongestionName, ConnectionOwner, Goal, NotLimited,
+    OwnClamp, PaceStep, PacedUpload, TuneEvent, TuneEventKind,
 };
 use sweetspot_kernel::Congestion;
 use sweetspot_linux::{clock, sysctl};
@@ -48,6 +48,7 @@ impl TunedConnection {
         handle: Handle,
         connection_owner: ConnectionOwner,
         seen: &KernelReport,
+        goal: Goal,
     ) -> TunedConnection {
         // With so few data received, the kernel has not grown the receive buffer yet.
         let is_young = seen.sample.received < BULK_BYTES;
@@ -59,7 +60,10 @@ impl TunedConnection {
             limited: false,
             has_other_tuner: false,
             advertised: None,
-            upload: PacedUpload::default(),
+            upload: match goal {
+                Goal::Throughput => PacedUpload::default(),
+                Goal::LessThanBestEffort => PacedUpload::background(seen.advertised_mss),
+            },
             buffer: BufferAdvice::default(),
             paced_before: None,
             congestion: None,
@@ -69,7 +73,7 @@ impl TunedConnection {
         }
     }
 
-    /// Resumes the upload at the rate that an earlier upload on the path saved.
+    /// Resumes the upload of goal [`Goal::Throughput`] at the rate that an earlier upload on the path saved.
     pub fn resume_upload(&mut self, now: Time, saved: SavedWindow) {
         self.upload = PacedUpload::resumed(now, saved);
     }
@@ -357,7 +361,15 @@ mod tests {
         let connection_owner = ConnectionOwner { pid, program, local, remote, cookie, rule: None };
         // A record of zeros: the kernel has measured nothing.
         let seen = KernelReport::of_record(&record(1, 0));
-        (TunedConnection::new(Handle::Borrowed(socket, 0), connection_owner, &seen), stream)
+        (
+            TunedConnection::new(
+                Handle::Borrowed(socket, 0),
+                connection_owner,
+                &seen,
+                Goal::Throughput,
+            ),
+            stream,
+        )
     }
 
     #[test]

@@ -70,6 +70,8 @@ impl KernelReport {
             },
             delivered: record.mss * record.delivered,
             report: SenderReport {
+                // The record has no total. A rise is a loss here, too.
+                retransmitted: record.retransmitted_out,
                 in_flight: record.mss * on_its_way,
                 minimum_rtt: record.minimum_rtt.unwrap_or_default(),
                 starved: record.app_limited,

@@ -257,7 +257,8 @@ impl<S: Scope> Tuner<S> {
             Selection::OfOther => return,
         };
         let handle = Handle::Borrowed(socket, found.started);
-        self.add(now, goal, TunedConnection::new(handle, connection_owner, &seen), &seen);
+        let tuned = TunedConnection::new(handle, connection_owner, &seen, goal);
+        self.add(now, goal, tuned, &seen);
     }
 
     /// Adds a bulk transfer that the BPF programs report.
@@ -286,8 +287,11 @@ impl<S: Scope> Tuner<S> {
         // A congestion control matters only to a connection that mainly sends.
         let sends = self.options.uploads && record.acked > record.received;
         let congestion = self.scope.congestion(&subject).filter(|_| sends && !self.is_unguarded());
-        let mut tuned = TunedConnection::new(Handle::InKernel(connection), connection_owner, &seen);
-        if let Some((pace, minimum_rtt)) = record.saved_pace.zip(record.minimum_rtt) {
+        let handle = Handle::InKernel(connection);
+        let mut tuned = TunedConnection::new(handle, connection_owner, &seen, goal);
+        if goal == Goal::Throughput
+            && let Some((pace, minimum_rtt)) = record.saved_pace.zip(record.minimum_rtt)
+        {
             tuned.resume_upload(now, SavedWindow { window: pace * minimum_rtt, minimum_rtt });
         }
         if let Some(to) = congestion {

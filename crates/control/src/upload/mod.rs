@@ -37,6 +37,8 @@ pub struct PacedUpload {
     pace: Option<Rate>,
     /// Whether the pacing rate is lowered so that the queue of a trial drains.
     drains: bool,
+    /// Whether it yields to cross traffic.
+    yields: bool,
     /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
     /// The latest time seen. A sample from before a timer's expiry may be read after it.
@@ -57,7 +59,21 @@ impl PacedUpload {
         // The driver runs at the samples of this connection.
         let driver = Driver::new(Box::new(controller), now, InputSource::Caller);
         let (kernel, delivered) = (KernelView::default(), Bytes::ZERO);
-        PacedUpload { driver, kernel, delivered, pace: None, drains: false, saved: None, now }
+        PacedUpload {
+            driver,
+            kernel,
+            delivered,
+            pace: None,
+            drains: false,
+            yields: false,
+            saved: None,
+            now,
+        }
+    }
+
+    /// A less-than-best-effort upload of segments of `mss` bytes.
+    pub fn background(mss: Bytes) -> PacedUpload {
+        PacedUpload::new(Time::ZERO, sweetspot_sizing::Upload::background(mss))
     }
 
     /// An upload on a path with parameters `saved` from an earlier upload.
@@ -128,10 +144,14 @@ impl PacedUpload {
         if reported.is_none() && self.pace == before {
             return None;
         }
-        let is_held = self.driver.phase() == SizingPhase::Holding;
+        if let Some((Some(kind), _)) = &reported {
+            self.yields = *kind == TuneEventKind::Yielded;
+        }
+        let is_held = !self.yields && self.driver.phase() == SizingPhase::Holding;
         let drained = std::mem::replace(&mut self.drains, is_held && self.pace < before);
         let follows = || match self.driver.phase() {
             SizingPhase::Trying => "the queue is draining",
+            SizingPhase::Holding if self.yields => "cross traffic keeps a queue",
             SizingPhase::Holding if self.drains => "a trial of a faster rate ends",
             SizingPhase::Holding if drained => "the queue of the trial has drained",
             SizingPhase::Holding => "a trial of a faster rate begins",
@@ -158,6 +178,8 @@ fn words(
         (SizingPhase::Trying, _) => TuneEventKind::Tightened,
         (SizingPhase::Holding, Reason::PathRemembered) => TuneEventKind::Taken,
         (SizingPhase::Holding, Reason::PathFaster) => TuneEventKind::Reopened,
+        (SizingPhase::Holding, Reason::QueueGone) => TuneEventKind::Reopened,
+        (SizingPhase::Holding, Reason::CrossTrafficQueue) => TuneEventKind::Yielded,
         (SizingPhase::Holding, _) => TuneEventKind::Held,
         (SizingPhase::Open, _) => TuneEventKind::LetGo,
         (

@@ -59,9 +59,27 @@ impl Upload {
         self.pace(Some(rate.scaled(PACE_SHARE)));
     }
 
+    /// Holds the upload at `pace`, and begins `trial`.
+    pub(super) fn hold(
+        &mut self,
+        now: Time,
+        pace: Rate,
+        base: Duration,
+        (trial, reason): (PaceTrial, Reason),
+    ) {
+        if let Some(background) = &mut self.background {
+            background.capacity = background.capacity.max(pace);
+        }
+        let held = HeldUpload::new(trial);
+        self.transition_to(now, PacingState::Held(held), reason);
+        self.epochs.restart(now, base, &mut self.round_trip);
+        self.pace(Some(pace));
+    }
+
     /// Updates the remaining queue.
     pub(super) fn drain(&mut self, now: Time, base: Duration) {
         let queue = self.queue(base);
+        let tolerated = self.background.is_some().then(|| self.tolerated());
         let PacingState::Draining(drain) = &mut self.state else { return };
         // Data already in the buffer when the drain began show in the RTT one round trip later.
         drain.longest = drain.longest.max(queue);
@@ -74,17 +92,23 @@ impl Upload {
         let capacity = drain.since.unwrap_or(drain.before);
         if elapsed >= base && queue <= target_queue(base, capacity) {
             let pace = capacity.max(drain.before).scaled(PACE_SHARE);
-            let held = HeldUpload::new(PaceTrial::new(now, pace, base));
-            self.transition_to(now, PacingState::Held(held), Reason::CapacityKnown);
-            self.epochs.restart(now, base, &mut self.round_trip);
-            return self.pace(Some(pace));
+            let trial = PaceTrial::new(now, pace, base);
+            return self.hold(now, pace, base, (trial, Reason::CapacityKnown));
         }
         let ours = (self.in_flight / capacity).saturating_sub(base);
         let reaction = reaction_time(base, ours, capacity);
         if elapsed > (reaction + drain.longest) * DRAIN_PATIENCE {
             if queue * 2 >= drain.longest {
                 // Most of the queue still stands.
-                return self.open(now, base);
+                return match tolerated {
+                    None => self.open(now, base),
+                    Some(tolerated) if queue > tolerated => self.begin_yield(now, base),
+                    Some(_) => {
+                        let pace = capacity.scaled(PACE_SHARE);
+                        let trial = PaceTrial::new(now, pace, base);
+                        self.hold(now, pace, base, (trial, Reason::CapacityKnown));
+                    }
+                };
             }
             // The queue shrinks, but slowly: the path delivers less than before.
             *drain = Drain::new(now, capacity, queue);

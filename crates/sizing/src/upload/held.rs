@@ -25,22 +25,24 @@ pub(super) struct HeldUpload {
     binds: bool,
     /// The start of a fast-growing queue.
     surge: Option<Time>,
+    /// A queue of others that a less-than-best-effort upload tolerates.
+    foreign: Duration,
     pub(super) trial: PaceTrial,
 }
 
 impl HeldUpload {
     /// The state before the first trial.
     pub(super) fn new(trial: PaceTrial) -> HeldUpload {
-        HeldUpload { has_queue: false, binds: false, surge: None, trial }
+        HeldUpload { has_queue: false, binds: false, surge: None, foreign: Duration::ZERO, trial }
     }
 }
 
 impl Upload {
     /// Occasionally tries a higher pacing rate, and drains a fast-growing queue at once.
     pub(super) fn probe(&mut self, now: Time, base: Duration) {
-        let queue = self.queue(base);
+        let (queue, tolerated) = (self.queue(base), self.tolerated());
         let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
-        let surge = base.scaled(SURGE_RTT_SHARE).max(target_queue(base, pace));
+        let surge = base.scaled(SURGE_RTT_SHARE).max(target_queue(base, pace)).max(tolerated);
         let surges = !self.starved && queue > surge;
         held.surge = surges.then(|| held.surge.unwrap_or(now));
         if held.surge.is_some_and(|since| now.since(since) >= base)
@@ -51,6 +53,7 @@ impl Upload {
             return self.begin_drain(now, rate, base, Reason::PathSlower);
         }
         let may_begin = held.binds && !held.has_queue && !surges && !self.starved;
+        let queue = queue.saturating_sub(held.foreign);
         let state = UploadState { pace, base, queue, may_begin };
         let was_on = held.trial.is_on();
         let outcome = held.trial.handle_sample(now, &state, &self.delivery_rate);
@@ -73,13 +76,15 @@ impl Upload {
 
     /// Evaluates an epoch between trials.
     pub(super) fn check_hold(&mut self, now: Time, epoch: &Epoch, base: Duration) {
+        let tolerated = self.tolerated();
         let (PacingState::Held(held), Some(pace)) = (&mut self.state, self.pacing) else { return };
         if held.trial.is_on() {
             return;
         }
         held.binds = epoch.rate >= pace.scaled(1.0 - AGREEMENT);
         // A longer queue than our own trial leaves.
-        held.has_queue = epoch.rtt > base + target_queue(base, pace) * 2;
+        held.has_queue = epoch.rtt > base + (target_queue(base, pace) * 2).max(tolerated);
+        held.foreign = epoch.rtt.saturating_sub(base).min(tolerated);
         if held.has_queue {
             // There was a short queue in one epoch, so the path cannot be much slower than the
             // pacing rate.

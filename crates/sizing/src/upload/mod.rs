@@ -7,6 +7,7 @@ mod open;
 mod queue;
 mod state;
 mod trial;
+mod yielding;
 
 use std::collections::VecDeque;
 
@@ -15,6 +16,7 @@ use sweetspot_units::{Bytes, Duration, Rate, Time};
 use state::PacingState;
 
 use crate::model::{DeliveryRate, Epoch, Epochs, MinRtt, RoundTrip};
+use crate::target_delay::TargetDelay;
 use crate::{
     Controller, EventKind, Input, Needs, Output, PROBE_SIZE, Reason, SavedWindow, SizingEvent,
     SizingPhase,
@@ -26,6 +28,18 @@ use trial::PaceTrial;
 /// The shortest epoch; epochs last a round trip. It contains a few samples of a tuner that samples every 25 ms. At half this
 /// value, programs with little to send would seem to fill their path.
 const MIN_UPLOAD_EPOCH: Duration = Duration::from_millis(100);
+
+/// State of a less-than-best-effort upload.
+#[derive(Debug, Clone, Copy)]
+struct Background {
+    mss: Bytes,
+    /// Another queue of up to this delay is tolerated.
+    target: TargetDelay,
+    /// The highest held rate: alone, the path's capacity.
+    capacity: Rate,
+    /// Segments retransmitted in the last report.
+    retransmitted: Option<u64>,
+}
 
 /// Paces an upload at the rate that fills the path but not its buffer, if that rate can be
 /// measured. It runs at the sender and decides whenever payload is delivered.
@@ -40,6 +54,7 @@ pub struct Upload {
     in_flight: Bytes,
     starved: bool,
     pacing: Option<Rate>,
+    background: Option<Background>,
     /// Delivery time of the upload's first payload.
     began: Time,
     outputs: VecDeque<Output>,
@@ -56,6 +71,7 @@ impl Default for Upload {
             in_flight: Bytes::ZERO,
             starved: false,
             pacing: None,
+            background: None,
             began: Time::ZERO,
             outputs: VecDeque::new(),
         }
@@ -63,6 +79,13 @@ impl Default for Upload {
 }
 
 impl Upload {
+    /// A less-than-best-effort upload of segments of `mss` bytes: it yields to cross traffic that keeps a queue.
+    pub fn background(mss: Bytes) -> Upload {
+        let (target, capacity) = (TargetDelay::default(), Rate::ZERO);
+        let background = Background { mss, target, capacity, retransmitted: None };
+        Upload { background: Some(background), ..Upload::default() }
+    }
+
     /// An upload over a path for which an earlier one left `saved`: it is paced at that rate from the beginning (RFC 9959).
     pub fn resumed(now: Time, saved: SavedWindow) -> Upload {
         let (base, mut upload) = (saved.minimum_rtt, Upload::default());
@@ -76,6 +99,10 @@ impl Upload {
 
     /// The parameters to save for the path. `None`: the transfer found none; `Some(None)`: the path is unknown.
     fn saved(&self) -> Option<Option<SavedWindow>> {
+        if self.background.is_some() {
+            // Its rate depends on cross traffic.
+            return None;
+        }
         match (&self.state, self.pacing, self.min_rtt.get()) {
             (PacingState::Measuring { .. } | PacingState::Ended, ..) => None,
             (PacingState::Held(held), Some(pace), Some(minimum_rtt)) => {
@@ -108,6 +135,11 @@ impl Upload {
         }
     }
 
+    /// The queueing delay of others that a less-than-best-effort upload tolerates; otherwise none.
+    fn tolerated(&self) -> Duration {
+        self.background.map_or(Duration::ZERO, |background| background.target.get())
+    }
+
     /// The queueing delay: the latest RTT minus `base`.
     fn queue(&self, base: Duration) -> Duration {
         self.round_trip.latest().saturating_sub(base)
@@ -115,7 +147,8 @@ impl Upload {
 
     fn handle_data(&mut self, now: Time, bytes: Bytes) {
         if matches!(self.state, PacingState::Ended) {
-            *self = Upload::default();
+            let background = self.background;
+            *self = Upload { background, ..Upload::default() };
         }
         if self.began == Time::ZERO {
             self.began = now;
@@ -127,12 +160,26 @@ impl Upload {
         self.advance(now);
     }
 
+    /// A loss lowers the target of a less-than-best-effort upload.
+    fn note_losses(&mut self, retransmitted: u64) {
+        let queue = self.min_rtt.get().map(|base| self.queue(base));
+        if let Some(background) = &mut self.background {
+            let before = background.retransmitted.replace(retransmitted);
+            if before.is_some_and(|before| retransmitted > before) {
+                background.target.handle_loss(queue);
+            }
+        }
+    }
+
     /// The duration of the current measurement.
     fn measured_for(&self, now: Time) -> Duration {
         let began = match &self.state {
             PacingState::Draining(drain) => Some(drain.began()),
             PacingState::Held(held) => held.trial.began(),
-            PacingState::Measuring { .. } | PacingState::Open(_) | PacingState::Ended => None,
+            PacingState::Measuring { .. }
+            | PacingState::Yielding(_)
+            | PacingState::Open(_)
+            | PacingState::Ended => None,
         };
         began.map_or(Duration::ZERO, |began| now.since(began))
     }
@@ -148,6 +195,7 @@ impl Upload {
     fn advance(&mut self, now: Time) {
         let Some(base) = self.min_rtt.get() else { return };
         self.drain(now, base);
+        self.check_yield(now, base);
         self.probe(now, base);
         let epoch = self.epochs.poll_epoch(now, base, &mut self.round_trip);
         // If a queue stands throughout, the path is busy even if an application seems to wait: a full send buffer looks like
@@ -158,7 +206,7 @@ impl Upload {
             PacingState::Measuring { last } => self.measure(now, &epoch, base, last),
             PacingState::Held(_) => self.check_hold(now, &epoch, base),
             PacingState::Open(_) => self.reconsider(now, &epoch),
-            PacingState::Draining(_) | PacingState::Ended => {}
+            PacingState::Draining(_) | PacingState::Yielding(_) | PacingState::Ended => {}
         }
     }
 
@@ -178,6 +226,7 @@ impl Controller for Upload {
             Input::Data { bytes, .. } => self.handle_data(now, bytes),
             Input::Sender(report) => {
                 (self.in_flight, self.starved) = (report.in_flight, report.starved);
+                self.note_losses(report.retransmitted);
                 if report.starved {
                     self.epochs.handle_starvation();
                 }
@@ -199,6 +248,7 @@ impl Controller for Upload {
             PacingState::Held(held) => held.trial.poll_timeout(),
             PacingState::Measuring { .. }
             | PacingState::Draining(_)
+            | PacingState::Yielding(_)
             | PacingState::Open(_)
             | PacingState::Ended => None,
         }

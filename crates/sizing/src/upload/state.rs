@@ -3,6 +3,7 @@ use sweetspot_units::Rate;
 use super::drain::Drain;
 use super::held::HeldUpload;
 use super::open::OpenUpload;
+use super::yielding::YieldingUpload;
 use crate::Reason::{self, *};
 use crate::SizingPhase;
 use crate::transitions::Why::Reported;
@@ -14,17 +15,20 @@ enum PacingName {
     Measuring,
     Draining,
     Held,
+    Yielding,
     Open,
 }
 
 /// Every transition: from where, why, and to where. Over a path that is remembered an upload begins as
 /// [`PacingState::Held`], and each state also leads to [`PacingState::Ended`].
-const TRANSITIONS: [Transition<PacingName>; 6] = [
+const TRANSITIONS: [Transition<PacingName>; 8] = [
     (PacingName::Measuring, Reported(&[RateInelastic]), PacingName::Draining),
     (PacingName::Draining, Reported(&[CapacityKnown]), PacingName::Held),
     (PacingName::Draining, Reported(&[CrossTrafficQueue]), PacingName::Open),
+    (PacingName::Draining, Reported(&[CrossTrafficQueue]), PacingName::Yielding),
     (PacingName::Held, Reported(&[PathFaster]), PacingName::Held),
     (PacingName::Held, Reported(&[PathSlower, RateInelastic]), PacingName::Draining),
+    (PacingName::Yielding, Reported(&[QueueGone]), PacingName::Held),
     (PacingName::Open, Reported(&[TrialSucceeded]), PacingName::Measuring),
 ];
 
@@ -34,9 +38,11 @@ const TRANSITIONS: [Transition<PacingName>; 6] = [
 /// Measuring  -> Draining    a queue persists, and the rate does not depend on the window
 /// Draining   -> Held        the path's capacity is known
 /// Draining   -> Open        cross traffic keeps a queue
+/// Draining   -> Yielding    cross traffic keeps a queue
 /// Held       -> Held        the path is faster than measured before
 /// Held       -> Draining    the path is slower than measured before
 ///                           a queue persists, and the rate does not depend on the window
+/// Yielding   -> Held        the queue of cross traffic is gone
 /// Open       -> Measuring   a smaller window did not lower the rate
 /// ```
 #[derive(Debug)]
@@ -50,6 +56,8 @@ pub(super) enum PacingState {
     Draining(Drain),
     /// Paced just below the path's delivery rate.
     Held(HeldUpload),
+    /// Paced ever slower, because cross traffic keeps a queue.
+    Yielding(YieldingUpload),
     /// Left to congestion control.
     Open(OpenUpload),
     Ended,
@@ -62,6 +70,7 @@ impl PacingState {
             PacingState::Measuring { .. } => PacingName::Measuring,
             PacingState::Draining(_) => PacingName::Draining,
             PacingState::Held(_) => PacingName::Held,
+            PacingState::Yielding(_) => PacingName::Yielding,
             PacingState::Open(_) => PacingName::Open,
             PacingState::Ended => return None,
         })
@@ -79,7 +88,7 @@ impl PacingState {
         match self {
             PacingState::Measuring { .. } => SizingPhase::Measuring,
             PacingState::Draining(_) => SizingPhase::Trying,
-            PacingState::Held(_) => SizingPhase::Holding,
+            PacingState::Held(_) | PacingState::Yielding(_) => SizingPhase::Holding,
             PacingState::Open(_) => SizingPhase::Open,
             PacingState::Ended => SizingPhase::HandsOff,
         }

@@ -72,6 +72,11 @@ impl PaceTrial {
         PaceTrial { stage: TrialStage::Waiting { until }, grows: false }
     }
 
+    /// Tries at once and grows fast: a path from which cross traffic has gone carries more by an unknown amount.
+    pub(super) fn growing(now: Time) -> PaceTrial {
+        PaceTrial { stage: TrialStage::Waiting { until: now }, grows: true }
+    }
+
     /// The start of the current trial, if there is one.
     pub(super) fn began(&self) -> Option<Time> {
         match self.stage {

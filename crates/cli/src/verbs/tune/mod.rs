@@ -42,7 +42,7 @@ Actions in messages, with their names in --events where those differ:
   reduced (tightened)         a smaller window or pacing rate is tried
   yielding (yielded)          a less-than-best-effort transfer makes way for
                               cross traffic
-  growing again (reopened)    an upload's pacing rate grows again, or a window
+  growing again (reopened)    an upload's pacing rate grows again, or a transfer
                               that yielded
   released (let_go)           a hold or a trial ends: its limit does not help
   lifted                      tuning ends

@@ -30,8 +30,7 @@ pub struct Common {
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
     metrics: Option<SocketAddr>,
 
-    /// Also pace uploads (SO_MAX_PACING_RATE) just below the path's delivery rate, whatever the
-    /// goal. Via pidfd, advise a larger SO_SNDBUF if an upload waits for its send buffer for more
+    /// Also pace uploads (SO_MAX_PACING_RATE) just below the path's delivery rate. Via pidfd, advise a larger SO_SNDBUF if an upload waits for its send buffer for more
     /// than 5 % of its busy time (the buffer is not changed: that cannot be undone)
     #[arg(long)]
     send: bool,
@@ -68,8 +67,8 @@ pub(super) use via_help;
 /// The goal where no policy has one for each rule.
 #[derive(Debug, clap::Args)]
 pub struct GoalOption {
-    /// Goal of transfers: throughput, or less-than-best-effort, with which downloads yield to other
-    /// traffic (RFC 9840); uploads do not
+    /// Goal of transfers: throughput, or less-than-best-effort, with which downloads, and uploads
+    /// with --send, yield to other traffic (RFC 9840)
     #[arg(long, value_name = "GOAL", default_value = "throughput", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,
