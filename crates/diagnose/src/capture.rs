@@ -45,7 +45,9 @@ pub fn judge(connection: &Connection, side: usize) -> (Limits, Evidence, Classif
     }
     let mut limits = Classifier { summary, known: true }.limits(stream);
     evidence.reader = reader(stream, &limits);
-    if evidence.reader == Reader::Late && is_filled_by_unread(&evidence) {
+    let is_late = evidence.reader == Reader::Late && is_filled_by_unread(&evidence);
+    if is_late || stream.reader_is_late() {
+        evidence.reader = Reader::Late;
         summary.unread_fills = true;
         limits = Classifier { summary, known: true }.limits(stream);
     }

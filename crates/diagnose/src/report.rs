@@ -149,6 +149,11 @@ impl Reading {
         self.table.know_sender(ends, report);
     }
 
+    /// Sets what the kernel at the first of `ends` reports on the program that reads a connection's data.
+    pub fn know_reader(&mut self, ends: [SocketAddr; 2], is_late: bool) {
+        self.table.know_reader(ends, is_late);
+    }
+
     /// Packets taken so far.
     pub fn packets(&self) -> u64 {
         self.dissector.counts().packets

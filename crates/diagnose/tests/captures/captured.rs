@@ -30,6 +30,11 @@ impl Captured {
         self.table.know_sender([sent().source, sent().destination], report);
     }
 
+    /// Sets the report of the receiver's kernel.
+    pub fn know_reader(&mut self, is_late: bool) {
+        self.table.know_reader([sent().destination, sent().source], is_late);
+    }
+
     /// The diagnosis of the sender's data.
     pub fn flow(mut self) -> Flow {
         let flows = capture::flows(&self.table.drain().unwrap());

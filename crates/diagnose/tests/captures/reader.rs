@@ -24,6 +24,14 @@ fn filled(has_handshake: bool, late: impl Fn(u32) -> bool) -> Flow {
 
 /// As [`filled`], with windows of `flight` segments in each round.
 fn filled_by(has_handshake: bool, flight: impl Fn(u32) -> u32, late: impl Fn(u32) -> bool) -> Flow {
+    capture(has_handshake, flight, late).flow()
+}
+
+fn capture(
+    has_handshake: bool,
+    flight: impl Fn(u32) -> u32,
+    late: impl Fn(u32) -> bool,
+) -> Captured {
     let mut captured = Captured::default();
     let options = offer(MSS);
     if has_handshake {
@@ -57,7 +65,7 @@ fn filled_by(has_handshake: bool, flight: impl Fn(u32) -> u32, late: impl Fn(u32
         }
         first += flight;
     }
-    captured.flow()
+    captured
 }
 
 #[test]
@@ -76,7 +84,17 @@ fn the_fix_for_a_partly_late_reader_comes_before_the_buffer() {
     assert!(reads.is_some() && reads < buffer, "{fix}");
 }
 
-/// Each round trip of 50 ms is followed by 400 ms with a closed window.
+/// A capture shows late reads for half of the time; the kernel counts unread data in the rest, too.
+#[test]
+fn full_windows_are_the_readers_if_the_receivers_kernel_reports_it() {
+    for (is_late, class) in [(true, Class::ReceiverApplication), (false, Class::ReceiverWindow)] {
+        let mut captured = capture(true, |_| FLIGHT, |round| round % 10 == 9);
+        captured.know_reader(is_late);
+        let verdict = captured.flow().verdict;
+        assert_eq!(verdict.class, class, "{}", verdict.words);
+    }
+}
+
 /// The receiver once took 128 segments; later, unread data leaves room for 40, whether a round is late or not.
 #[test]
 fn windows_that_unread_data_keeps_small_are_the_readers() {
@@ -86,6 +104,7 @@ fn windows_that_unread_data_keeps_small_are_the_readers() {
     assert_eq!(flow.limits.share(Class::ReceiverWindow), 0.0, "{:?}", flow.limits);
 }
 
+/// Each round trip of 50 ms is followed by 400 ms with a closed window.
 #[test]
 fn a_window_closed_by_unread_data_gets_no_buffer_advice() {
     let Flow { verdict, fix, .. } = filled(true, |_| true);

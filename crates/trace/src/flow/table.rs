@@ -68,11 +68,24 @@ impl Table {
 
     /// Sets what the kernel at the first of `ends` reports on the data that an open connection sends.
     pub fn know_sender(&mut self, ends: [SocketAddr; 2], report: SenderReport) {
-        let slot = self.index.get(&ordered(ends[0], ends[1])).copied();
-        if let Some(connection) = slot.and_then(|slot| self.slots[slot].connection.as_mut()) {
-            let side = usize::from(connection.ends[0] != ends[0]);
+        if let Some((connection, side)) = self.open(ends) {
             connection.streams[side].know_sender(report);
         }
+    }
+
+    /// Sets what the kernel at the first of `ends` reports on the program that reads an open connection's data.
+    pub fn know_reader(&mut self, ends: [SocketAddr; 2], is_late: bool) {
+        if let Some((connection, side)) = self.open(ends) {
+            connection.streams[1 - side].know_reader(is_late);
+        }
+    }
+
+    /// The open connection between `ends`, and the index of the first of them.
+    fn open(&mut self, ends: [SocketAddr; 2]) -> Option<(&mut Connection, usize)> {
+        let slot = *self.index.get(&ordered(ends[0], ends[1]))?;
+        let connection = self.slots[slot].connection.as_mut()?;
+        let side = usize::from(connection.ends[0] != ends[0]);
+        Some((connection, side))
     }
 
     /// Handles a segment. Returns a connection that it ends, because another begins between the same ends or needs the slot.

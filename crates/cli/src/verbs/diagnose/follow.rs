@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use ratatui::crossterm::terminal;
 use serde::Serialize;
 use sweetspot_diagnose::following::{Ended, Following, RecentFlow};
-use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL};
+use sweetspot_diagnose::live::{Live, SAMPLE_INTERVAL, Side};
 use sweetspot_diagnose::report::{NO_TCP, Reading};
 use sweetspot_diagnose::{Class, counted, percent};
 use sweetspot_linux::clock;
@@ -69,12 +69,12 @@ fn know_scales(reading: &mut Reading) {
 
 /// The kernel's counters of the connections of this host.
 #[derive(Default)]
-struct OwnSenders {
+struct OwnEnds {
     watched: HashMap<[SocketAddr; 2], Live>,
     due: Time,
 }
 
-impl OwnSenders {
+impl OwnEnds {
     /// Samples them, if that is due at `now`.
     fn sample(&mut self, now: Time) {
         if now < self.due {
@@ -91,7 +91,7 @@ impl OwnSenders {
         self.due = now + SAMPLE_INTERVAL.max(clock::now().since(now) * 20);
     }
 
-    /// Reports on the data that they send to `reading`. A capture shows evenly spaced segments and pauses, but not why.
+    /// Reports on their programs to `reading`. A capture shows evenly spaced segments, pauses and full windows, but not why.
     fn report_to(&self, reading: &mut Reading) {
         for (ends, live) in &self.watched {
             let report = SenderReport {
@@ -100,6 +100,9 @@ impl OwnSenders {
                 keeps_data_waiting: live.keeps_data_waiting(),
             };
             reading.know_sender(*ends, report);
+            let receives = live.direction() == Side::Receiver;
+            let limit = live.limits().dominant();
+            reading.know_reader(*ends, receives && limit == Class::ReceiverApplication);
         }
     }
 }
@@ -114,12 +117,12 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     arguments.netns.as_deref().map_or(Ok(()), enter)?;
     let mut followed = Followed::open(what)?;
     let mut reading = Reading::new(arguments.max_flows());
-    let (mut following, mut senders) = (Following::default(), OwnSenders::default());
+    let (mut following, mut own) = (Following::default(), OwnEnds::default());
     let is_device = matches!(followed, Followed::Device { .. });
     if is_device {
         know_scales(&mut reading);
-        senders.sample(clock::now());
-        senders.report_to(&mut reading);
+        own.sample(clock::now());
+        own.report_to(&mut reading);
     }
     let mut interruption = Interruption::hold()?;
     let mut code;
@@ -134,10 +137,10 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
             break;
         }
         if is_device {
-            senders.sample(now);
+            own.sample(now);
         }
         if now >= end.map_or(due, |end| end.min(due)) {
-            senders.report_to(&mut reading);
+            own.report_to(&mut reading);
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
             let has_seen = reading.table().iter().next().is_some();

@@ -165,6 +165,11 @@ impl Stream {
         self.reported
     }
 
+    /// Whether the receiver's kernel reported that its program mostly reads late.
+    pub fn reader_is_late(&self) -> bool {
+        self.reader_is_late
+    }
+
     /// The rate at which pieces of different sizes passed the capture point, if each took a time proportional to its bytes. Needs
     /// at least a hundred full segments.
     pub fn pace(&self) -> Option<Rate> {

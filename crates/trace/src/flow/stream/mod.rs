@@ -118,6 +118,8 @@ pub struct Stream {
     /// The sender has sent a FIN.
     finished: bool,
     reported: SenderReport,
+    /// Whether the receiver's kernel reported that its program reads late.
+    reader_is_late: bool,
     counts: Counts,
 }
 
@@ -151,6 +153,11 @@ impl Stream {
     pub(super) fn know_sender(&mut self, report: SenderReport) {
         self.reported = report;
         self.round_trips.place_sender_here();
+    }
+
+    /// The receiver's kernel reports whether the program mostly reads late.
+    pub(super) fn know_reader(&mut self, is_late: bool) {
+        self.reader_is_late = is_late;
     }
 
     /// Advances the time to `now`: acknowledgements that have reached the sender by then take effect.
