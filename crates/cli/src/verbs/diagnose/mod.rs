@@ -76,7 +76,8 @@ Classes in JSON (class, cause, limits), and their names in the text:
   opportunity           slow start: the handshake, or too short to leave it
   congestion            congestion window after loss
   transport             growing congestion window, without losses
-  receiver_window       receiver's window
+  receiver_window       receiver's window: its buffer is small, or its program
+                        reads slowly, which the sender cannot know
   receiver_application  receiver's application: it leaves data unread
   sender_window         sender's buffer
   bandwidth             path at capacity; \"link or pacing\" if a link or a

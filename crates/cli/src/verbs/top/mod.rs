@@ -62,7 +62,8 @@ Members of --json:
 /// Help on the name of unknown time at a receiver.
 const SENDER_OR_PATH_HELP: &str =
     "  sender or path  this host receives, and does not limit the rate; the other
-                  end knows more: run sweetspot diagnose there";
+                  end knows more: run sweetspot diagnose there
+For a sender, receiver's wnd includes a program that reads slowly.";
 
 /// The end of the help, including the text shown by `?`.
 fn after_help() -> String {
