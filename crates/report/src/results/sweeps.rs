@@ -376,12 +376,11 @@ fn goodput_over_seeds(sweep: &SweepFile, points: &[Point]) -> Option<Plot> {
     plot.curves.iter().any(|curve| differs(&curve.points)).then(|| spread_out(plot))
 }
 
-/// Half an interval, as text to follow a mean; empty if all seeds give the same value.
+/// Half an interval, as text to follow a mean; empty if it rounds to zero.
 fn plus_minus(half: Option<f64>, decimals: usize) -> String {
-    match half {
-        Some(half) if half > 1e-9 => format!(" ± {half:.decimals$}"),
-        _ => String::new(),
-    }
+    let half = half.map(|half| format!("{half:.decimals$}"));
+    let shown = half.filter(|half| half.contains(|digit: char| ('1'..='9').contains(&digit)));
+    shown.map_or(String::new(), |half| format!(" ± {half}"))
 }
 
 fn table(sweep: &SweepFile, points: &[Point]) -> Table {
