@@ -12,7 +12,7 @@ use sweetspot_sizing::{
 use sweetspot_units::{Bytes, Duration, Rate, Time};
 
 /// The controllers that need no facts about the path: sizings, uploads and background transfers.
-pub const SIZINGS: [&str; 20] = [
+pub const SIZINGS: [&str; 21] = [
     "kernel",
     "fixed",
     "max",
@@ -27,6 +27,7 @@ pub const SIZINGS: [&str; 20] = [
     "rledbat",
     "upload",
     "upload:resumed",
+    "upload:background",
     "heffner:read",
     "heffner:no-timestamps",
     "drs:maxwnd",
@@ -83,6 +84,7 @@ fn controller(sizing: &str, max_window: u64) -> Box<dyn Controller + Send> {
     let sizing: Sizing = match sizing {
         "background" => return Box::new(Rledbat::background(&config)),
         "upload" => return Box::new(Upload::default()),
+        "upload:background" => return Box::new(Upload::background(config.mss)),
         "upload:resumed" => {
             let window = Bytes::new(max_window);
             let saved = SavedWindow { window, minimum_rtt: Duration::from_millis(40) };

@@ -122,6 +122,11 @@ impl Rledbat {
         (self.mss * MIN_SEGMENTS).min(self.max)
     }
 
+    /// The part of the window that the sender may use. The kernel advertises less than the limit if its buffer is smaller.
+    fn used(&self) -> Bytes {
+        self.advertised.map_or(self.window, |advertised| advertised.min(self.window))
+    }
+
     fn set(&mut self, now: Time, window: Bytes, reason: Reason) {
         let window = window.clamp(self.min(), self.max);
         if window != self.window || self.reason.is_none() {
@@ -174,6 +179,10 @@ impl Rledbat {
             true => Reason::QueueAboveTarget,
             false => Reason::QueueBelowTarget,
         };
+        if self.reason.is_none() {
+            // A transfer that is already running keeps its rate.
+            self.window = self.window.max(arrived);
+        }
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_TARGET_SHARE) || self.window >= limit {
@@ -185,7 +194,7 @@ impl Rledbat {
                     };
                     self.state = RledbatState::Steady { slowdown: now + pause };
                     match lost {
-                        true => self.set(now, self.window / 2, Reason::PacketLost),
+                        true => self.set(now, self.used() / 2, Reason::PacketLost),
                         false => self.set(now, self.window, by_queue),
                     }
                 } else {
@@ -205,15 +214,15 @@ impl Rledbat {
                 self.set(now, self.min(), Reason::Slowdown);
             }
             RledbatState::Steady { .. } if lost => {
-                self.set(now, self.window / 2, Reason::PacketLost);
+                self.set(now, self.used() / 2, Reason::PacketLost);
             }
             RledbatState::Steady { .. } => {
                 // GAIN = 1 / min(16, ceil(2 TARGET / base)), and the multiplicative decrease
                 // W - W (delay / TARGET - 1), at most to half (LEDBAT++ section 4.2).
                 let steps = (TARGET_DELAY * 2).as_nanos().div_ceil(base.as_nanos().max(1)).min(16);
                 let gain = self.mss.as_f64() / steps as f64;
-                let window = self.window.as_f64();
                 let over = (delay.as_secs_f64() / target.as_secs_f64() - 1.0).max(0.0);
+                let window = if over > 0.0 { self.used() } else { self.window }.as_f64();
                 let change = (gain - window * over).max(-window / 2.0);
                 self.set(now, Bytes::from_f64(window + change), by_queue);
             }
@@ -233,6 +242,7 @@ impl Rledbat {
         let length = self.lowest.unwrap_or(base).max(CONTROL_INTERVAL);
         let Some(ends) = self.round_ends else {
             (self.round_began, self.round_ends) = (now, Some(now + length));
+            self.arrived = Bytes::ZERO;
             return;
         };
         if now < ends {
@@ -384,11 +394,11 @@ mod tests {
         // not report it, it allowed at least the last round's bytes.
         for (advertised, used_up_after) in [(Some(5 * 110 * 5000), 5), (None, 1)] {
             let mut rounds = Rounds::new(Rledbat::new);
-            for (rtt, n) in [(40, 8), (110, 3), (110, used_up_after)] {
+            for (rtt, rate, n) in [(40, 72, 8), (110, 5000, 3), (110, 5000, used_up_after)] {
                 for _ in 0..n {
                     let advertised = advertised.map(Bytes::new);
                     let window = advertised.map(|advertised| Input::Window { advertised });
-                    let inputs: Vec<_> = window.into_iter().chain([data(rtt, 5000)]).collect();
+                    let inputs: Vec<_> = window.into_iter().chain([data(rtt, rate)]).collect();
                     rounds.round(rtt, &inputs);
                 }
             }
@@ -398,6 +408,29 @@ mod tests {
             assert_eq!(reasons[1], Some(Reason::Slowdown));
             assert_eq!(reasons[4], Some(Reason::SlowdownOver));
         }
+    }
+
+    #[test]
+    fn a_transfer_that_is_already_running_keeps_its_rate() {
+        let mut rounds = Rounds::new(Rledbat::background);
+        // It receives 200 kB in the first round: the window doubles from there.
+        rounds.round(40, &[data(40, 5000)]);
+        rounds.round(40, &[data(40, 5000)]);
+        assert_eq!(rounds.controller.window, Bytes::new(2 * 40 * 5000));
+    }
+
+    #[test]
+    fn a_reduction_starts_from_the_window_that_the_kernel_advertises() {
+        let mut rounds = Rounds::new(Rledbat::new);
+        rounds.controller.has_slowdowns = false;
+        // Slow start reaches the maximum of 6 MB, but the kernel advertises 1 MB.
+        let advertised = Bytes::new(1 << 20);
+        for rtt in [40; 12].into_iter().chain([90]) {
+            rounds.round(rtt, &[data(rtt, 72), Input::Window { advertised }]);
+        }
+        assert_eq!(rounds.controller.window, rounds.controller.max);
+        rounds.round(90, &[Input::OutOfOrder { segments: 1 }]);
+        assert_eq!(rounds.controller.window, advertised / 2);
     }
 
     #[test]
