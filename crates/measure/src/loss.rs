@@ -1,9 +1,9 @@
 //! Losses that no queue causes, and whether they come in bursts.
 
-use sweetspot_statistics::{mean_interval, wilson_of_clusters};
+use sweetspot_statistics::{mean_interval, wilson, wilson_of_clusters};
 use sweetspot_units::Probability;
 
-use crate::finding::Finding;
+use crate::finding::{Bound, Finding};
 use crate::observation::{Arrival, StreamRecord};
 
 /// Minimum number of separate losses for a rate; with fewer there is only an upper bound.
@@ -15,10 +15,13 @@ const SHORT_QUEUE_SHARE: f64 = 0.5;
 /// Minimum share of packets that met a short queue. With fewer, all packets count.
 const MIN_SHORT_QUEUE_SHARE: f64 = 0.5;
 
+/// The share of packets whose neighbours waited longest.
+const LONGEST_WAITS_SHARE: f64 = 0.2;
+
 /// Losses of streams below the available bandwidth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossEstimate {
-    /// The share of packets lost.
+    /// The share of packets lost; an upper bound if a queue may have dropped them.
     pub rate: Finding<Probability>,
     /// Mean number of packets lost in a row; 1 / (1 - rate) if losses are independent. In the model of Gilbert (1960,
     /// "Capacity of a burst-noise channel"), a burst ends with probability r, and this is 1/r.
@@ -47,17 +50,23 @@ pub fn losses<'a>(
     queue: Option<DroppingQueue>,
 ) -> LossEstimate {
     let (mut all, mut clear) = (LossCount::default(), LossCount::default());
+    let mut beside = LossesBesideWaits::default();
     for stream in streams {
         let fates = fates(stream, queue);
         all.add(fates.iter().map(|fate| Some(fate.came)));
         clear.add(fates.iter().map(|fate| fate.is_clear.then_some(fate.came)));
+        beside.add(&fates);
     }
     let enough = clear.sent as f64 >= all.sent as f64 * MIN_SHORT_QUEUE_SHARE;
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
+    let (rate, burst) = match !without_queue && beside.are_of_a_queue() {
+        true => (bounded_rate(&counted), Finding::unknown(OF_A_QUEUE)),
+        false => (rate(&counted, without_queue), burst(&counted.bursts)),
+    };
     LossEstimate {
-        rate: rate(&counted, without_queue),
-        burst: burst(&counted.bursts),
+        rate,
+        burst,
         sent: counted.sent,
         lost: counted.lost,
         without_queue,
@@ -83,9 +92,39 @@ impl LossCount {
     }
 }
 
+/// Losses and the waits of the packets beside them. Random loss strikes whatever the queue, but a full queue drops packets beside
+/// those that waited longest.
+#[derive(Debug, Default)]
+struct LossesBesideWaits {
+    /// The longer delay beside each packet, seconds.
+    beside_packets: Vec<f64>,
+    /// The same beside each run of lost packets.
+    beside_losses: Vec<f64>,
+}
+
+impl LossesBesideWaits {
+    fn add(&mut self, fates: &[Fate]) {
+        self.beside_packets.extend(fates.iter().filter_map(|fate| fate.beside_s));
+        let runs = fates.chunk_by(|a, b| a.came == b.came).filter(|run| !run[0].came);
+        self.beside_losses.extend(runs.filter_map(|run| run[0].beside_s));
+    }
+
+    /// Whether more losses than by chance are beside the longest waits. One loss shows nothing.
+    fn are_of_a_queue(&mut self) -> bool {
+        self.beside_packets.sort_by(f64::total_cmp);
+        let shorter = (self.beside_packets.len() as f64 * (1.0 - LONGEST_WAITS_SHARE)) as usize;
+        let Some(&long) = self.beside_packets.get(shorter) else { return false };
+        let all = self.beside_losses.len() as u64;
+        let beside_long = self.beside_losses.iter().filter(|beside| **beside > long).count();
+        all > 1 && wilson(beside_long as u64, all).0 > LONGEST_WAITS_SHARE
+    }
+}
+
 /// The fate of a packet.
 struct Fate {
     came: bool,
+    /// The longer delay of the arrivals before and after it, seconds, on the scale of [`Arrival::delay_s`].
+    beside_s: Option<f64>,
     /// Whether `queue` was too short to drop it.
     is_clear: bool,
 }
@@ -111,8 +150,10 @@ fn fates(stream: &StreamRecord, queue: Option<DroppingQueue>) -> Vec<Fate> {
             (Some(queue), Some(before), Some(after)) => met_short_queue(&before, &after, queue),
             _ => true,
         };
+        let both = before.zip(after);
+        let beside_s = both.map(|(before, after)| before.delay_s().max(after.delay_s()));
         before = arrival.or(before);
-        Fate { came: arrival.is_some(), is_clear }
+        Fate { came: arrival.is_some(), beside_s, is_clear }
     });
     fates.collect()
 }
@@ -124,12 +165,31 @@ fn met_short_queue(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> b
     at_most < queue.wait_s * SHORT_QUEUE_SHARE
 }
 
+/// The reason for an upper bound.
+const OF_A_QUEUE: &str =
+    "packets were lost beside those that waited longest, so a queue may have dropped them";
+
+/// An upper bound of random loss, if a queue may have dropped packets.
+fn bounded_rate(count: &LossCount) -> Finding<Probability> {
+    let (_, high) = interval(count);
+    let why = format!("{} of {} {OF_A_QUEUE}", count.lost, count.sent);
+    Finding::bounded(Bound::AtMost(share(high)), why)
+}
+
+/// The 95 % interval of the loss rate. Packets lost in a row are one event.
+fn interval(count: &LossCount) -> (f64, f64) {
+    let squares: f64 = count.bursts.iter().map(|length| length * length).sum();
+    let inflation = squares.max(1.0) / count.lost.max(1) as f64;
+    wilson_of_clusters(count.lost, count.sent, inflation)
+}
+
+fn share(p: f64) -> Probability {
+    Probability::new(p).unwrap_or(Probability::ZERO)
+}
+
 fn rate(count: &LossCount, without_queue: bool) -> Finding<Probability> {
     let (sent, lost, bursts) = (count.sent, count.lost, count.bursts.len());
-    // Packets lost in a row are one event.
-    let squares: f64 = count.bursts.iter().map(|length| length * length).sum();
-    let (low, high) = wilson_of_clusters(lost, sent, squares.max(1.0) / lost.max(1) as f64);
-    let share = |p: f64| Probability::new(p).unwrap_or(Probability::ZERO);
+    let (low, high) = interval(count);
     let which = match without_queue {
         true => "packets that found a short queue or none",
         false => "packets",
@@ -219,16 +279,8 @@ mod tests {
     fn losses_near_a_full_queue_do_not_count_as_random_loss() {
         // A packet per millisecond: 1 % are lost at random, and every 200 ms a queue of 12 ms drops ten in a row.
         let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
-        let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
-        let arrivals =
-            (0..20_000_u64).filter(|ms| ms % 100 != 50 && !(95..105).contains(&(ms % 200)));
-        let arrivals = arrivals.map(|ms| Arrival {
-            index: ms as u32,
-            sent: Time::from_nanos(ms * 1_000_000),
-            received: Time::from_nanos((ms + waits(ms)) * 1_000_000),
-        });
-        let size = Bytes::new(100);
-        let stream = StreamRecord { sent: 20_000, size, arrivals: arrivals.collect() };
+        let stream =
+            beside_a_queue(|ms| ms % 100 == 50 || (95..105).contains(&(ms % 200)));
         let all = losses([&stream], None);
         assert_eq!(all.lost, 200 + 1000);
         let found = losses([&stream], Some(queue));
@@ -238,6 +290,34 @@ mod tests {
         // If it is unknown when the queue is short, all packets count.
         let short = DroppingQueue { wait_s: 0.001, ..queue };
         assert_eq!(losses([&stream], Some(short)).lost, all.lost);
+    }
+
+    /// A packet per millisecond and, every 200 ms, a queue that grows to 12 ms. `lost` says which of the packets are lost.
+    fn beside_a_queue(lost: impl Fn(u64) -> bool) -> StreamRecord {
+        let waits = |ms: u64| 12_u64.saturating_sub((ms % 200).abs_diff(100));
+        let arrivals = (0..20_000_u64).filter(|ms| !lost(*ms)).map(|ms| Arrival {
+            index: ms as u32,
+            sent: Time::from_nanos(ms * 1_000_000),
+            received: Time::from_nanos((ms + waits(ms)) * 1_000_000),
+        });
+        StreamRecord { sent: 20_000, size: Bytes::new(100), arrivals: arrivals.collect() }
+    }
+
+    #[test]
+    fn losses_of_an_unknown_queue_only_bound_random_loss() {
+        // One packet is lost at the peak of each of four queues: too few for an interval, and each beside the longest waits.
+        let by_queue = losses([&beside_a_queue(|ms| ms % 5000 == 100)], None);
+        let Finding::Bounded { bound: Bound::AtMost(most), .. } = by_queue.rate else {
+            panic!("{by_queue:?}")
+        };
+        assert_eq!(most.get(), wilson(4, 20_000).1);
+        assert!(by_queue.burst.value().is_none());
+        // Of 20 losses whatever the queue, three are beside a wait.
+        let at_random = losses([&beside_a_queue(|ms| ms % 1010 == 100)], None);
+        assert_eq!(at_random.rate.value().map(Probability::get), Some(20.0 / 20_000.0));
+        // One loss may be beside a long wait by chance.
+        let one = losses([&beside_a_queue(|ms| ms == 100)], None);
+        assert_eq!(one.rate.value().map(Probability::get), Some(1.0 / 20_000.0));
     }
 
     /// One event in 1340 groups of 50 may be a rate between a quarter and five times as high.

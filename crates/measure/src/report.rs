@@ -78,7 +78,7 @@ impl DirectionReport {
             Purpose::Available | Purpose::AvailableByPairs | Purpose::AvailableByStreams => {
                 self.available.value().is_some()
             }
-            Purpose::RandomLoss => self.loss.rate.value().is_some(),
+            Purpose::RandomLoss => !matches!(self.loss.rate, Finding::Unknown(_)),
             Purpose::Queue => !matches!(self.buffer.bytes, Finding::Unknown(_)),
             Purpose::Load => self.load.is_some(),
             Purpose::BaseRtt | Purpose::BaseRttAgain | Purpose::Rest => false,

@@ -149,12 +149,15 @@ fn discipline(report: &DirectionReport) -> String {
 }
 
 fn loss(report: &DirectionReport) -> String {
-    match report.loss.rate.estimate() {
-        None => UNKNOWN.into(),
-        Some(estimate) if report.loss.lost == 0 => {
+    match &report.loss.rate {
+        Finding::Bounded { bound: Bound::AtMost(most), .. } => {
+            format!("at most {:.2} %", most.get() * 100.0)
+        }
+        Finding::Bounded { .. } | Finding::Unknown(_) => UNKNOWN.into(),
+        Finding::Known { estimate, .. } if report.loss.lost == 0 => {
             format!("none; below {:.2} %", estimate.high.get() * 100.0)
         }
-        Some(estimate) => format!(
+        Finding::Known { estimate, .. } => format!(
             "{:.3} % ({:.3} to {:.3})",
             estimate.value.get() * 100.0,
             estimate.low.get() * 100.0,

@@ -62,7 +62,11 @@ impl PathFile {
             .map_err(|why| format!("it needs the base RTT, which is unknown ({why})"))?;
         let text = written(measured, forward, (rate, rtt), over_time);
         let scenario = Scenario::parse(&text).map_err(|error| error.to_string())?;
-        let loss = forward.loss.rate.estimate().map(|loss| [loss.low, loss.high]);
+        let loss = match &forward.loss.rate {
+            Finding::Known { estimate, .. } => Some([estimate.low, estimate.high]),
+            Finding::Bounded { bound: Bound::AtMost(most), .. } => Some([Probability::ZERO, *most]),
+            Finding::Bounded { .. } | Finding::Unknown(_) => None,
+        };
         let assumed = assumed(forward, rate, rtt);
         Ok(PathFile { text, scenario, rate, rtt, loss, assumed })
     }
