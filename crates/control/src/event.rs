@@ -276,11 +276,12 @@ impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.connection_owner, self.kind.words())?;
         let is_shown = |changes: bool, has_limit: bool| match self.kind {
-            TuneEventKind::Gone => false,
             TuneEventKind::Held => changes || has_limit,
             _ => changes,
         };
         match self.change {
+            // The connection has ended, so nothing limits it.
+            _ if self.kind == TuneEventKind::Gone => {}
             AppliedChange::Window { from, to, advertised, .. } => {
                 // A window yields in many steps, and grows again in many.
                 let is_step = matches!(self.kind, TuneEventKind::Yielded | TuneEventKind::Reopened);
@@ -289,8 +290,10 @@ impl fmt::Display for TuneEvent {
                     write!(f, ", window {}", change(from, to))?;
                 }
                 if let Some(advertised) = advertised {
-                    let effect = if to > Some(advertised) { ", below the limit" } else { "" };
-                    write!(f, " (advertised {advertised}{effect})")?;
+                    match to > Some(advertised) {
+                        true => write!(f, " (no effect yet: {advertised} is advertised)")?,
+                        false => write!(f, " (advertised {advertised})")?,
+                    }
                 }
             }
             AppliedChange::Pace { from, to, .. } if is_shown(from != to, to.is_some()) => {
@@ -405,7 +408,7 @@ mod tests {
             let words = format!("rsync[7] 192.0.2.2:873: {would} (advertised 2 MB): why");
             assert_eq!(window(kind, to), words);
         }
-        assert!(window(TuneEventKind::Gone, None).contains(": closed (advertised 2 MB): why"));
+        assert!(window(TuneEventKind::Gone, None).contains(": closed: why"));
         let from = Some(Bytes::new(900_000));
         let change = AppliedChange::Window { from, to, clamp: None, advertised: None };
         let reduced = TuneEvent { kind: TuneEventKind::Tightened, ..event(change) }.conditional();

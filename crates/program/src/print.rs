@@ -25,6 +25,13 @@ macro_rules! err {
     ($($words:tt)*) => { $crate::print::err(format_args!($($words)*)) };
 }
 
+/// Writes a line to standard error like [`err!`], while another program writes to the same terminal: what that program left on the
+/// terminal's last line is cleared.
+#[macro_export]
+macro_rules! message {
+    ($($words:tt)*) => { $crate::print::message(format_args!($($words)*)) };
+}
+
 /// Writes a line about progress or another useful fact to standard error, unless `--quiet` is set.
 #[macro_export]
 macro_rules! note {
@@ -104,6 +111,14 @@ fn write_out(line: &str) -> Result<bool, String> {
 pub fn err(words: fmt::Arguments<'_>) {
     let line = folded(words, columns(terminal_size_of(io::stderr())));
     let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// See [`message!`](crate::message).
+pub fn message(words: fmt::Arguments<'_>) {
+    let columns = columns(terminal_size_of(io::stderr()));
+    let clear = if columns.is_some() { "\r\x1b[K" } else { "" };
+    let line = folded(words, columns);
+    let _ = writeln!(io::stderr().lock(), "{clear}{line}");
 }
 
 /// The columns of a terminal of this size; `None` if there is no terminal, or its size is unknown.

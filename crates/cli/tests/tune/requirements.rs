@@ -107,7 +107,7 @@ fn doctor_lists_every_requirement_with_its_status() {
     // A check prevented by a missing requirement is neither met nor missing.
     for finding in findings {
         let is_last = probe::LAST_CHECKS.iter().any(|name| finding["name"] == *name);
-        assert!(finding["there"].is_boolean() || is_last && finding["there"].is_null());
+        assert!(finding["met"].is_boolean() || is_last && finding["met"].is_null());
     }
     assert!(probe::LAST_CHECKS.iter().all(|name| findings.iter().any(|f| f["name"] == *name)));
 }

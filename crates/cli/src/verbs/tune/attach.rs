@@ -28,7 +28,7 @@ change nothing); 1 tuning could not start or continue; 2 the command line is
 wrong.
 
 `sweetspot tune --help` explains the actions and the members of --events.")]
-#[command(mut_arg("via", |via| via.help(via_help!("pidfd"))))]
+#[command(mut_arg("via", |via| via.help(via_help!("pidfd, which also tunes existing connections before Linux 6.12"))))]
 pub struct TuneAttachArguments {
     #[command(flatten)]
     common: Common,

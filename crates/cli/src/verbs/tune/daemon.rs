@@ -58,7 +58,7 @@ command line or the policy is wrong.
 
 /// Tune a host's connections by a policy
 ///
-/// Runs until a signal ends it, and applies a changed policy within a second. At the end it lists the tuned connections (a dry run counts them), and why
+/// Runs until a signal ends it (SIGHUP, too). It applies a changed policy within a second, without a signal. At the end it lists the tuned connections (a dry run counts them), and why
 /// other bulk transfers (60 kB or more) were not limited. A policy from a pipe is read only once. Via pidfd, it needs CAP_SYS_PTRACE for other users'
 /// connections; the Debian package's unit sweetspot-tune.service has this capability and few others. Via bpf, it sees the connections
 /// of all containers.

@@ -7,16 +7,17 @@ use crate::verbs::Ending;
 const EXAMPLES: &str = "\
 Examples:
   sweetspot tune doctor
-  sweetspot tune doctor --json | jq '.findings[] | select(.there == false)'
+  sweetspot tune doctor --json | jq '.findings[] | select(.met == false)'
 
 Exit codes: 0 all requirements are met; 1 one is missing, and tune uses pidfd,
 or the list cannot be written; 2 the command line is wrong.
 
 Members of --json:
   bpf                true if tune run and tune daemon use bpf here
-  findings           the requirements, each with name, there (true or false, or
-                     null if it was not tested), says (the value, or the missing
-                     part) and next (the next step, or null if it needs none)";
+  findings           the requirements, each with name, met (true or false, or
+                     null if it was not tested), detail (the value, or the
+                     missing part) and next (the next step, or null if it needs
+                     none)";
 
 /// Check the requirements of --via bpf on this host
 ///
@@ -69,10 +70,10 @@ fn print(findings: &[Finding], complete: bool) {
 
 fn json(findings: &[Finding], complete: bool) -> serde_json::Value {
     let tested = findings.iter().map(|Finding { name, is_present, says, next }| {
-        serde_json::json!({ "name": name, "there": is_present, "says": says, "next": next })
+        serde_json::json!({ "name": name, "met": is_present, "detail": says, "next": next })
     });
     let untested = untested(findings).map(
-        |name| serde_json::json!({ "name": name, "there": null, "says": NOT_TESTED, "next": null }),
+        |name| serde_json::json!({ "name": name, "met": null, "detail": NOT_TESTED, "next": null }),
     );
     let list: Vec<serde_json::Value> = tested.chain(untested).collect();
     serde_json::json!({ "bpf": complete, "findings": list })
@@ -95,7 +96,7 @@ mod tests {
         let page = include_str!("../../../../../docs/formats.md");
         for finding in findings {
             let step = &finding["next"];
-            assert!(if finding["there"] == false { step.is_string() } else { step.is_null() });
+            assert!(if finding["met"] == false { step.is_string() } else { step.is_null() });
             for name in finding.as_object().unwrap().keys() {
                 assert!(EXAMPLES.contains(&format!(" {name} (")) || name == "name", "{name}");
                 assert!(page.contains(&format!("`{name}`")), "{name}");

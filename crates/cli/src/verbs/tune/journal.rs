@@ -83,7 +83,7 @@ impl EventLog {
     pub fn begin(&self, end: &str) {
         if !self.quiet && self.has_reader() {
             let via = if self.watched.is_inside { "bpf" } else { "pidfd" };
-            err!("sweetspot: watching {} via {via}{end}", self.watched.owner);
+            message!("sweetspot: watching {} via {via}{end}", self.watched.owner);
         }
     }
 
@@ -91,7 +91,7 @@ impl EventLog {
     pub fn begin_host(&mut self, line: &str, dry_run: bool) {
         self.dry_run = dry_run;
         if !self.quiet {
-            err!("sweetspot: {line}");
+            message!("sweetspot: {line}");
         }
     }
 
@@ -107,7 +107,7 @@ impl EventLog {
         };
         self.dry_run = dry_run;
         if !self.quiet {
-            err!("sweetspot: {words}");
+            message!("sweetspot: {words}");
         }
     }
 
@@ -126,7 +126,7 @@ impl EventLog {
             };
             let mark = self.mark();
             for line in self.effects(now).iter().chain(&shown) {
-                err!("sweetspot: {mark}{line}");
+                message!("sweetspot: {mark}{line}");
             }
         }
         let why = Some(reasons.join("; ")).filter(|why| !why.is_empty());
@@ -155,7 +155,9 @@ impl EventLog {
         };
         match is_inside {
             true => {
-                format!("no TCP {noun} of {owner} moved {BULK_BYTES} within {BULK_WITHIN}{uploads}")
+                format!(
+                    "no TCP {noun} of {owner} moved {BULK_BYTES} within {BULK_WITHIN} (--via pidfd tunes slower ones, too){uploads}"
+                )
             }
             false => format!("no bulk {noun} of {owner} was seen{uploads}"),
         }
@@ -184,11 +186,11 @@ impl EventLog {
         let hides_change = event.kind == TuneEventKind::Adjusted && !self.quiet && !self.verbose;
         let mark = self.mark();
         if hides_change && !std::mem::replace(&mut self.hides_changes, true) {
-            err!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
+            message!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
         }
         if is_shown {
             let words = if self.dry_run { event.conditional() } else { event.to_string() };
-            err!("sweetspot: {mark}{words}");
+            message!("sweetspot: {mark}{words}");
         }
         self.write(&event.json(self.dry_run));
     }
@@ -198,7 +200,7 @@ impl EventLog {
         let Some((path, file)) = &mut self.file else { return };
         if let Err(error) = writeln!(file, "{line}") {
             let (path, error) = (path.shown(), system(&error));
-            err!("sweetspot: cannot write more events to {path}: {error}");
+            message!("sweetspot: cannot write more events to {path}: {error}");
             self.file = None;
         }
     }
@@ -223,12 +225,12 @@ mod tests {
             ),
             (
                 no_connections_note(process, true, false, false),
-                "no TCP transfer of process 4711 (curl) moved 60 kB within 2 s",
+                "no TCP transfer of process 4711 (curl) moved 60 kB within 2 s (--via pidfd tunes slower ones, too)",
             ),
             // A daemon does not report uploads that it does not tune.
             (
                 no_connections_note("any process", true, true, false),
-                "no TCP download of any process moved 60 kB within 2 s; uploads need --send",
+                "no TCP download of any process moved 60 kB within 2 s (--via pidfd tunes slower ones, too); uploads need --send",
             ),
             (
                 no_connections_note("any process", false, true, true),

@@ -54,9 +54,9 @@ pub struct Common {
 macro_rules! via_help {
     ($default:literal) => {
         concat!(
-            "Mechanism: pidfd duplicates each socket of the processes; bpf acts inside the kernel at every segment, without \
-             access to the processes (root, Linux 5.11); auto is bpf if the host supports it, else pidfd \
-             (also beside a dry run via bpf; tune doctor and -v give the reason) [default: ",
+            "Mechanism: bpf (programs in the kernel, which act at every segment; root, Linux 5.11), pidfd (from outside: \
+             reads and sets duplicates of the processes' sockets) or auto (bpf if this host supports it, else pidfd; tune \
+             doctor and -v give the reason) [default: ",
             $default,
             "]"
         )
