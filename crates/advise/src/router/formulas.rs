@@ -49,8 +49,14 @@ pub(super) fn formulas(
     }
     all.extend(share.map(|share| Formula {
         what: "flows that may persist",
-        rule: "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1",
-        numbers: format!("n = {}, w = {share:.3}; used: {buffer}", model.flows()),
+        rule: "B = (C T / sqrt(n))^w B_best^(1-w), w = ln(M / M_fill) / ln 50 within 0 and 1. Transfers of M packets on average; with \
+               M_fill, n of them fill the link in slow start",
+        numbers: format!(
+            "n = {}, M = {:.1}, M_fill = {:.1}, w = {share:.3}; used: {buffer}",
+            model.flows(),
+            model.mean.size().as_f64() / q.packet.as_f64(),
+            size::filling(q, model.flows(), bdp),
+        ),
         source: MANUAL,
     }));
     match model.is_closed_form() {

@@ -66,6 +66,9 @@ impl RouterAdvice {
             Basis::BetweenRules | Basis::Edge | Basis::Crowd if self.is_whole_product() => {
                 "C x T: rate x RTT"
             }
+            Basis::SquareRoot if self.exceeds_square_root() => {
+                "for the bursts of single flows, more than C T / sqrt(n)"
+            }
             Basis::SquareRoot | Basis::Floor => "C T / sqrt(n): rate x RTT / sqrt(flows)",
             Basis::BetweenRules => {
                 "between C T / sqrt(n) and the buffer for transfers that come and go"
@@ -209,7 +212,9 @@ impl RouterAdvice {
                     None => " or --flows",
                     Some(_) => ": its transfers are too short for closed forms",
                 };
-                format!("not predicted on this link without a simulation{why}")
+                // The warning says why there is no simulation.
+                let without = if self.unsimulated.is_some() { "" } else { " without a simulation" };
+                format!("not predicted on this link{without}{why}")
             }
             BufferChoice { loss: None, used: Some(_), mean_delay: None, .. } => {
                 "not predicted: only bursts queue".to_owned()

@@ -349,7 +349,7 @@ impl RouterAdvice {
 
     pub(super) fn outside_words(&self) -> String {
         let all: Vec<String> = self.outside.iter().map(outside_words).collect();
-        all.join(", ")
+        all.join(" and ")
     }
 
     /// The remark that a larger buffer in the table uses less of the link, apart from chance. Its losses no longer limit the windows,

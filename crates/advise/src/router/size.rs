@@ -60,14 +60,19 @@ pub(super) fn none_is_short(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> bo
 /// follows the logarithm of the ratio of `mean` to the size with which the flows fill the link in slow start. `None` if the
 /// number of flows is unknown.
 fn lasting_share(q: &RouterQuestion, mean: Bytes, bdp: Packets) -> Option<f64> {
-    let filling = size_to_fill(q.flows? as f64, load(q), bdp, LARGEST_MEAN);
+    let filling = filling(q, q.flows?, bdp);
     Some(share(mean.as_f64() / q.packet.as_f64() / filling, PERSISTENT_SIZE_RATIO))
+}
+
+/// The mean transfer, in packets, with which that many flows fill the link in slow start.
+pub(super) fn filling(q: &RouterQuestion, flows: u64, bdp: Packets) -> f64 {
+    size_to_fill(flows as f64, load(q), bdp, LARGEST_MEAN)
 }
 
 /// The mean size from which on this number of bulk flows counts as persistent.
 pub(super) fn lasting(q: &RouterQuestion, bdp: Packets) -> Option<Bytes> {
-    let flows = q.flows.filter(|_| q.favour == Favour::Throughput)? as f64;
-    Some(q.packet.scaled(PERSISTENT_SIZE_RATIO * size_to_fill(flows, load(q), bdp, LARGEST_MEAN)))
+    let flows = q.flows.filter(|_| q.favour == Favour::Throughput)?;
+    Some(q.packet.scaled(PERSISTENT_SIZE_RATIO * filling(q, flows, bdp)))
 }
 
 /// Whether transfers of the size `mean` would persist if enough of them shared the link.

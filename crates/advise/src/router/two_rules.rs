@@ -68,8 +68,7 @@ impl RouterAdvice {
             false => format!("{n} flows fill this link only if they persist"),
             true => format!("The {n} flows, of {size} on average, last long enough to persist"),
         };
-        // A difference of one packet of the simulated link does not matter.
-        if self.recommended.buffer.get() <= 1.05 * few {
+        if !self.exceeds_square_root() {
             let rule = "C T / sqrt(n) keeps the link almost full then, and more only adds delay.";
             return vec![format!("{persist}."), rule.to_owned()];
         }
@@ -84,6 +83,12 @@ impl RouterAdvice {
             None => format!("{rule} would not hold the bursts of single flows."),
         };
         vec![format!("{persist}."), small]
+    }
+
+    /// Whether the buffer of persistent flows is larger than C T / sqrt(n). One packet more of the simulated link does not matter.
+    pub(super) fn exceeds_square_root(&self) -> bool {
+        let own = self.recommended.buffer.get();
+        self.two_rules.as_ref().is_some_and(|two| own > 1.05 * two.persistent.buffer.get())
     }
 
     /// The remark that more flows get a larger buffer, if they do.

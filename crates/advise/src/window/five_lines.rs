@@ -8,7 +8,7 @@ use super::lossy::{FILLED_SHARE, SUFFICIENT_RATE_SHARE};
 use super::show::{rate, size};
 use super::{CrossKind, MOST_STREAMS, TriedWindows, WindowAdvice};
 use crate::limit::LARGEST_WINDOW;
-use crate::text::{labelled, percent, with_error};
+use crate::text::{labelled, percent, two_digits, with_error};
 
 /// Width of a line's label, in columns.
 const LABEL: usize = 10;
@@ -74,6 +74,14 @@ impl WindowAdvice {
         let is_surely_more =
             recommended.rate > free + recommended.rate_error + recommended.rate_error;
         (is_surely_more && polite.window < recommended.window).then_some((polite.window, free))
+    }
+
+    /// Whether the answer says that a larger window is as good.
+    pub(super) fn allows_larger(&self) -> bool {
+        match self.simulated {
+            Some(_) => self.is_any_larger_as_fast(),
+            None => self.loss_limited && !self.peaks_overflow,
+        }
     }
 
     /// Window, rate and risk by closed form, if loss limits the transfer.
@@ -144,7 +152,7 @@ impl WindowAdvice {
         (buffer < burst).then(|| {
             let buffer = match known {
                 Some(_) => format!("the buffer of {buffer} is smaller"),
-                None => "no --buffer given, and an unknown one may be smaller".to_owned(),
+                None => "the path's buffer is unknown and may be smaller".to_owned(),
             };
             format!(
                 "{buffer} than the {burst} that a Linux sender without pacing may send at once (TSO). Such \
@@ -180,6 +188,7 @@ impl WindowAdvice {
         };
         let queue = match self.added_delay[0] {
             None | Some(Duration::ZERO) => "no queue".to_owned(),
+            Some(delay) if self.simulated.is_some() => format!("{} queue", simulated_delay(delay)),
             Some(delay) => format!("{delay} queue"),
         };
         let whose = format!(" on the wire, simulated{}", self.congestion_control_words());
@@ -360,16 +369,20 @@ impl WindowAdvice {
             (Some(tried), _) => {
                 format!(
                     "a larger one {verb} slower: {} gives {}, {} queue",
-                    tried.window, tried.rate, tried.delay
+                    tried.window,
+                    tried.rate,
+                    simulated_delay(tried.delay)
                 )
             }
             (None, Some(last)) if ties_by_chance => {
-                format!("no significant difference up to {}, {} queue", last.window, last.delay)
+                let delay = simulated_delay(last.delay);
+                format!("no significant difference up to {}, {delay} queue", last.window)
             }
             (None, Some(last)) if hold != Some(last.window) => {
                 format!(
                     "no slower up to {}, the largest simulated: {} queue",
-                    last.window, last.delay
+                    last.window,
+                    simulated_delay(last.delay)
                 )
             }
             _ => match self.question.cross.map(|cross| cross.kind) {
@@ -432,6 +445,11 @@ impl WindowAdvice {
             _ => String::new(),
         }
     }
+}
+
+/// A simulated delay without digits that another seed would change.
+fn simulated_delay(delay: Duration) -> Duration {
+    Duration::from_secs_f64(two_digits(delay.as_secs_f64()))
 }
 
 impl TriedWindows {

@@ -32,13 +32,14 @@ impl WindowAdvice {
     }
 
     /// The call that prints commands, below a line with their window. That is the whole path's, as the call takes neither buffer, cross
-    /// traffic nor loss.
+    /// traffic nor loss. Empty if that window does not suit, because the recommended one is smaller.
     fn commands(&self) -> Vec<String> {
         let q = &self.question;
         let (rate, n) = (q.rate.scaled(self.connections as f64), self.connections);
         let bare = WindowQuestion { rate, buffer: None, cross: None, loss: None, ..*q };
         let host = to_hold(&bare).ok().filter(|host| host.connections == n);
-        let Some(host) = host.filter(|host| host.window >= self.sweet_spot.low) else {
+        let suits = self.recommended.window >= Some(self.sweet_spot.low) || self.allows_larger();
+        let Some(host) = host.filter(|host| suits && host.window >= self.sweet_spot.low) else {
             return Vec::new();
         };
         let rate = as_option(&rate, format!("{}Mbit/s", rate.as_f64() / 1e6));

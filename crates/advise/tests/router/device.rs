@@ -19,6 +19,8 @@ fn for_persistent_flows_the_square_root_rule_rates_the_device() {
     let crowd = advise(&crowd).unwrap();
     assert!(crowd.answer(80).contains("the link is overloaded"));
     assert_eq!(crowd.recommended.buffer.get(), 30.0);
+    let label = "for the bursts of single flows, more than C T / sqrt(n)";
+    assert!(crowd.answer(200).contains(label), "{}", crowd.answer(200));
     // Reno's models do not hold for flows with fewer than four packets in flight.
     assert_eq!(crowd.recommended.loss, None);
     // Without the number of flows, it is unknown whether they persist.

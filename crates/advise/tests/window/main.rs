@@ -337,7 +337,7 @@ fn a_buffer_smaller_than_a_sender_burst_draws_a_warning() {
     // An unknown buffer counts as none, so it gets the same caution.
     let text = advise(&question("50Mbit/s", "40ms")).unwrap().text(false, 80);
     assert!(text.contains("\nrate      at most 50 Mbit/s"), "{text}");
-    assert!(text.contains("\nWarning: no --buffer given, and an unknown one may be"), "{text}");
+    assert!(text.contains("\nWarning: the path's buffer is unknown and may be"), "{text}");
     // Loss keeps the window below any buffer.
     let loss = "1%".parse().ok();
     let lossy = advise(&WindowQuestion { loss, ..question("1Gbit/s", "40ms") }).unwrap();

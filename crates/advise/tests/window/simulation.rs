@@ -91,6 +91,25 @@ fn loss_remedies_follow_from_the_simulated_rate() {
     assert_eq!(line_names(&enough.text(false, 80)), FIVE);
 }
 
+/// The call for commands gives the whole path's window, 482.7 kB. A smaller one is advised only if that one is slower.
+#[test]
+fn the_settings_name_no_call_for_a_window_that_is_slower() {
+    let buffer = Some(Bytes::new(250_000));
+    let loss = Some("0.1%".parse().unwrap());
+    let closed = advise(&WindowQuestion { buffer, loss, ..question("100Mbit/s", "40ms") }).unwrap();
+    for larger_is_as_fast in [false, true] {
+        let windows = vec![
+            tried(55, 9_000, false),
+            tried(110, 10_700, true),
+            tried(500, 10_300, larger_is_as_fast),
+        ];
+        let measured = Duration::from_secs(600);
+        let tried = TriedWindows { windows, seeds: 8, measured, ..TriedWindows::default() };
+        let text = closed.clone().decided_by(tried).unwrap().text(false, 80);
+        assert_eq!(text.contains("commands for 482.7 kB"), larger_is_as_fast, "{text}");
+    }
+}
+
 /// Each table has one source: windows with a simulated neighbour are in the table of simulations, the others in a separate one.
 #[test]
 fn named_windows_are_simulated_and_each_table_has_one_source() {
