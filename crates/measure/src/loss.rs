@@ -64,13 +64,7 @@ pub fn losses<'a>(
         true => (bounded_rate(&counted), Finding::unknown(OF_A_QUEUE)),
         false => (rate(&counted, without_queue), burst(&counted.bursts)),
     };
-    LossEstimate {
-        rate,
-        burst,
-        sent: counted.sent,
-        lost: counted.lost,
-        without_queue,
-    }
+    LossEstimate { rate, burst, sent: counted.sent, lost: counted.lost, without_queue }
 }
 
 #[derive(Debug, Default)]
@@ -279,8 +273,7 @@ mod tests {
     fn losses_near_a_full_queue_do_not_count_as_random_loss() {
         // A packet per millisecond: 1 % are lost at random, and every 200 ms a queue of 12 ms drops ten in a row.
         let queue = DroppingQueue { wait_s: 0.012, reference_s: 0.0 };
-        let stream =
-            beside_a_queue(|ms| ms % 100 == 50 || (95..105).contains(&(ms % 200)));
+        let stream = beside_a_queue(|ms| ms % 100 == 50 || (95..105).contains(&(ms % 200)));
         let all = losses([&stream], None);
         assert_eq!(all.lost, 200 + 1000);
         let found = losses([&stream], Some(queue));

@@ -268,6 +268,7 @@ fn invalid_arguments_are_rejected_in_one_line() {
             "metrics are for this host only",
         ),
         (&["tune", "attach", &own, "--until", "first"], "expected a process ID such as 4711"),
+        (&["tune", "attach", "-1"], "expected a process ID such as 4711"),
         (
             &["tune", "run", "--events", "/", "--", "true"],
             "cannot write events to /: Is a directory; name a file",

@@ -164,8 +164,13 @@ impl ConnectionHistory {
             .own_windows
             .shrunk_to
             .is_some_and(|w| w <= self.own_windows.largest.scaled(PROMPT_WINDOW_SHARE));
+        shrinks && self.often_leaves_unread()
+    }
+
+    /// Whether the program often leaves data unread, if enough samples are known.
+    pub fn often_leaves_unread(&self) -> bool {
         let known = self.receiver_samples >= SAMPLES_PER_LATE_READ;
-        shrinks && known && SAMPLES_PER_LATE_READ * self.late.count_ones() >= self.receiver_samples
+        known && SAMPLES_PER_LATE_READ * self.late.count_ones() >= self.receiver_samples
     }
 
     /// The longest pause in the arrivals that does not explain the receiver's RTT estimate: half of the excess over the minimum.
@@ -197,7 +202,8 @@ impl ConnectionHistory {
             true => (self.steady + 1, self.steady_for + step.time),
             false => (0, Duration::ZERO),
         };
-        self.late = self.late << 1 | u16::from(leaves_unread(now.unread, step));
+        let is_late = leaves_unread(now.unread, step) || has_waited(step);
+        self.late = self.late << 1 | u16::from(is_late);
         self.receiver_samples = (self.receiver_samples + 1).min(u16::BITS);
     }
 
@@ -441,17 +447,26 @@ fn shortest_pause(step: &Step) -> Duration {
 }
 
 /// Whether a reader that leaves `unread` is late. A reader that keeps up leaves almost nothing, and a late one more than the
-/// window has space for. If the window is unknown, the limit is the data that arrive together.
+/// window has space for.
 pub fn leaves_unread(unread: Bytes, step: &Step) -> bool {
-    let Step { sample: now, .. } = step;
-    let rate = step.rate(Side::Receiver);
-    let little = match now.window {
+    let now = &step.sample;
+    let recent = (step.rate(Side::Receiver) * MAX_READ_DELAY).max(negligible(step));
+    now.window.is_some_and(|window| now.unread > window) || unread > recent
+}
+
+/// Whether the unread data of a sample have waited for longer than with a reader that keeps up.
+fn has_waited(step: &Step) -> bool {
+    let now = &step.sample;
+    now.unread > negligible(step) && now.last_arrival.is_some_and(|ago| ago > MAX_READ_DELAY)
+}
+
+/// Unread data that do not count: of a small share of the window or, if that is unknown, the data that arrive together.
+fn negligible(step: &Step) -> Bytes {
+    match step.sample.window {
         Some(window) => window.scaled(NEGLIGIBLE_UNREAD_SHARE),
-        None if rate > Rate::ZERO => now.mss * OFFLOAD_SEGMENTS,
+        None if step.rate(Side::Receiver) > Rate::ZERO => step.sample.mss * OFFLOAD_SEGMENTS,
         None => Bytes::ZERO,
-    };
-    now.window.is_some_and(|window| now.unread > window)
-        || unread > (rate * MAX_READ_DELAY).max(little)
+    }
 }
 
 /// Whether less than a segment waits behind a single one in flight, as Nagle's algorithm holds it (RFC 1122, section 4.2.3.4).

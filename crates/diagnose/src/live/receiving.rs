@@ -49,7 +49,9 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.is_at_capacity(lately) {
         return Class::Bandwidth;
     }
-    if history.reads_late() {
+    // Unread data delay the window's next opening: with those of a late reader, the arrivals of a round trip fill the window.
+    let until_read = (lately * min).saturating_add(now.unread);
+    if history.reads_late() || history.often_leaves_unread() && fills(until_read, step) {
         return Class::ReceiverApplication;
     }
     // A hole limits the sender for an RTT or two; its behaviour then does not show here.

@@ -132,6 +132,32 @@ fn the_time_between_writes_is_not_mistaken_for_the_rtt() {
     assert_eq!((evidence.rtt, evidence.rtt_min), (None, Some(Duration::from_millis(40))));
 }
 
+/// The program reads 64 kB each 50 ms, at 10.5 Mbit/s. Of these, 16 kB arrive too late for its read and wait for the next one. That
+/// is less than arrives in 20 ms, but most samples find that it arrived more than 20 ms ago. With these 16 kB, the 52 kB of a round
+/// trip of 40 ms fill the window.
+#[test]
+fn data_that_stay_unread_between_arrivals_show_a_slow_reader() {
+    let judged = |window: u64, unread: u64| {
+        let mut live = Live::default();
+        for n in 0..40u64 {
+            live.handle(Sample {
+                at: Time::ZERO + Duration::from_millis(100) * n,
+                received: Bytes::new(131_072 * n),
+                unread: Bytes::new(unread),
+                window: Some(Bytes::new(window)),
+                last_arrival: Some(Duration::from_millis(if n % 4 == 0 { 8 } else { 28 })),
+                ..receiver()
+            });
+        }
+        live.limits().share(Class::ReceiverApplication)
+    };
+    assert!(judged(72_000, 16_000) > 0.7, "{}", judged(72_000, 16_000));
+    // A sixteenth of the window is 4.5 kB.
+    assert_eq!(judged(72_000, 4_000), 0.0);
+    // They do not fill a larger window.
+    assert_eq!(judged(200_000, 16_000), 0.0);
+}
+
 /// The program sleeps, and then reads everything at once: every other sample finds nothing unread, and 300 kB of the window of 1
 /// MB are left.
 #[test]

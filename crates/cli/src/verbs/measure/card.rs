@@ -25,6 +25,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     out!("Path to {}, {}", measured.peer, time_taken(measured));
     let round_trip = &report.round_trip;
     out!("{}", row("base RTT", &[of(&round_trip.base)]));
+    out!("{}", row("  idle median", &[of(&round_trip.median)]));
     out!("{}", row("  variation", &[variation(&round_trip.variation)]));
     if let Some((first, last)) = report.changed {
         let words = "so the results in between mix two paths: measure again";
@@ -33,7 +34,7 @@ pub fn print(measured: &Measured, outlook: &Outlook) {
     if !report.directions.is_empty() {
         rates(&report.directions);
     }
-    tcp(measured);
+    wrapped(&tcp(measured), "");
     wrapped(&disturbance(report), "");
     unknown(measured);
     expected(outlook, report.directions.first());
@@ -70,10 +71,7 @@ fn rates(directions: &[DirectionReport]) {
         each("  as delay", &|d| of(&d.buffer.delay)),
         each("queue discipline", &discipline),
         each("random loss", &loss),
-        each("reordered", &|d| match d.reordering.arrived {
-            0 => UNKNOWN.to_owned(),
-            arrived => format!("{} of {arrived}", d.reordering.reordered),
-        }),
+        each("reordered", &reordered),
         each("jitter", &|d| of(&d.jitter)),
     ];
     if directions.iter().any(|d| d.loss.burst.value().is_some()) {
@@ -210,7 +208,16 @@ pub fn grades(load: &DelayUnderLoad) -> String {
     }
 }
 
-fn tcp(measured: &Measured) {
+/// The share of packets that arrived after a later one.
+pub fn reordered(report: &DirectionReport) -> String {
+    match report.reordering.arrived {
+        0 => UNKNOWN.to_owned(),
+        arrived => format!("{} of {arrived}", report.reordering.reordered),
+    }
+}
+
+/// What TCP negotiated.
+pub fn tcp(measured: &Measured) -> String {
     let tcp = &measured.tcp;
     let scale = match tcp.window_scale {
         Some((send, receive)) => format!("window scales {send} and {receive}"),
@@ -219,12 +226,11 @@ fn tcp(measured: &Measured) {
     let has = |has: bool, name: &str| if has { name.to_owned() } else { format!("no {name}") };
     let (sack, ecn) = (has(tcp.sack, "SACK"), has(tcp.ecn, "ECN"));
     let timestamps = has(tcp.timestamps, "timestamps");
-    let words = format!(
+    format!(
         "MTU {} B, segments of {} B, {scale}, {sack}, {timestamps}, {ecn}.",
         tcp.path_mtu.get(),
         tcp.segment.get()
-    );
-    wrapped(&words, "");
+    )
 }
 
 /// The unknown quantities and the skipped measurements, each once with its reason.

@@ -10,8 +10,8 @@ use sweetspot_statistics::Sorted;
 use sweetspot_transfer::Measured;
 
 use super::card::{
-    UNKNOWN, direction_label, disturbance, graded, held, notes, of, ranged, simulations,
-    time_taken, unknown_reasons, variation,
+    UNKNOWN, direction_label, disturbance, graded, held, notes, of, ranged, reordered, simulations,
+    tcp, time_taken, unknown_reasons, variation,
 };
 use super::outlook::Outlook;
 use super::verdict::Verdict;
@@ -24,6 +24,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
     let mut table = Table::new("", &["", "value", "95 % interval, or bounds", "method"]);
     let round_trip = &report.round_trip;
     row(&mut table, "base RTT", &round_trip.base);
+    row(&mut table, "idle median", &round_trip.median);
     let how = round_trip.variation.how().to_owned();
     let spread = variation(&round_trip.variation);
     table.rows.push(vec!["variation of the idle RTT".to_owned(), spread, String::new(), how]);
@@ -39,6 +40,7 @@ pub fn page(measured: &Measured, outlook: &Outlook, verdict: &Verdict, verb: &st
                 p { "To hold downloads at that window:" }
                 pre { (command) }
             }
+            p.note { (in_html(&tcp(measured))) }
             p.note { (in_html(&about(measured))) }
         }
         @if let Some((first, last)) = report.changed {
@@ -93,6 +95,8 @@ fn findings(report: &DirectionReport) -> Table {
     table.rows.push(vec!["queue discipline".to_owned(), name, String::new(), how]);
     row(&mut table, "random loss", &report.loss.rate);
     row(&mut table, "mean loss burst, packets", &report.loss.burst);
+    let how = "packets that arrived after a later one".to_owned();
+    table.rows.push(vec!["reordered".to_owned(), reordered(report), String::new(), how]);
     row(&mut table, "jitter", &report.jitter);
     if let Some(load) = &report.load {
         row(&mut table, "TCP goodput", &load.goodput);

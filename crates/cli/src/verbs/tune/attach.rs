@@ -40,11 +40,11 @@ pub struct TuneAttachArguments {
     peer: Option<Ends>,
 
     /// Also end when this process ends
-    #[arg(long, value_name = "PID", value_parser = process)]
+    #[arg(long, value_name = "PID", value_parser = process, allow_negative_numbers = true)]
     until: Option<u32>,
 
     /// Process ID
-    #[arg(value_name = "PID", value_parser = process)]
+    #[arg(value_name = "PID", value_parser = process, allow_negative_numbers = true)]
     pid: u32,
 }
 

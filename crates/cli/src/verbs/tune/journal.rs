@@ -186,7 +186,9 @@ impl EventLog {
         let hides_change = event.kind == TuneEventKind::Adjusted && !self.quiet && !self.verbose;
         let mark = self.mark();
         if hides_change && !std::mem::replace(&mut self.hides_changes, true) {
-            message!("sweetspot: {mark}adjustments between these lines are not shown; -v shows them");
+            message!(
+                "sweetspot: {mark}adjustments between these lines are not shown; -v shows them"
+            );
         }
         if is_shown {
             let words = if self.dry_run { event.conditional() } else { event.to_string() };
