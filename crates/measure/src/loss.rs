@@ -15,7 +15,7 @@ const SHORT_QUEUE_SHARE: f64 = 0.5;
 /// Minimum share of packets that met a short queue. With fewer, all packets count.
 const MIN_SHORT_QUEUE_SHARE: f64 = 0.5;
 
-/// The share of packets whose neighbours waited longest.
+/// Share of packets that count as next to the longest waits.
 const LONGEST_WAITS_SHARE: f64 = 0.2;
 
 /// Losses of streams below the available bandwidth.

@@ -111,7 +111,11 @@ impl LinkMeasurement {
             Some(format!(", {name} = {fitted}{unused}"))
         });
         let shown: String = shown.collect();
-        format!("loss = {rule}{shown}, R^2 = {r2:.3}, {} measurements", fit.points)
+        let predicted = match self.delay.is_none() && given.delay_f.is_none() {
+            true => "; without delays, so the mean queue is predicted",
+            false => "",
+        };
+        format!("loss = {rule}{shown}, R^2 = {r2:.3}, {} measurements{predicted}", fit.points)
     }
 
     /// A table of each measurement beside the fit of `form`.

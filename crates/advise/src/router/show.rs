@@ -261,7 +261,7 @@ impl RouterAdvice {
         let best = self.decided()?.fastest(self.question.favour, self.most)?;
         let full = best.buffer.in_bytes(self.question.packet) / self.question.rate;
         Some(format!(
-            "{:.0} packets give that rate, with a loss of {} and up to {} of queue.",
+            "With {:.0} packets they reach that best rate, at a loss of {} and up to {} of queue.",
             best.buffer.get(),
             self.percent(best.loss),
             Duration::from_secs_f64(three_digits(full.as_secs_f64()))

@@ -430,7 +430,8 @@ fn a_buffer_for_latency_keeps_90_percent_of_the_best_simulated_rate() {
     let smallest = "In the simulator it is the smallest buffer with which transfers of";
     assert!(text.contains(smallest), "{text}");
     // 800 packets of 12 us each.
-    let best = "800 packets give that rate, with a loss of 1 % and up to 9.6 ms of queue.";
+    let best =
+        "With 800 packets they reach that best rate, at a loss of 1 % and up to 9.6 ms of queue.";
     assert!(text.contains(best), "{text}");
 }
 

@@ -49,7 +49,7 @@ fn class(step: &Step, history: &ConnectionHistory) -> Class {
     if history.is_at_capacity(lately) {
         return Class::Bandwidth;
     }
-    // Unread data delay the window's next opening: with those of a late reader, the arrivals of a round trip fill the window.
+    // A late reader delays the next opening of the window by the time in which the unread data arrived.
     let until_read = (lately * min).saturating_add(now.unread);
     if history.reads_late() || history.often_leaves_unread() && fills(until_read, step) {
         return Class::ReceiverApplication;

@@ -100,7 +100,7 @@ pub struct AdviseRouterArguments {
     /// Exponent b of that formula: how fast the loss falls as the buffer grows. --fit measures it; without --fit, it needs --loss-a
     #[arg(long, allow_hyphen_values = true, value_name = "B")]
     loss_b: Option<f64>,
-    /// Mean queue as a share of the buffer, 0 to 1: 0.5 if the buffer is half full on average. --fit measures it
+    /// Mean queue as a share of the buffer, above 0 and at most 1: 0.5 if the buffer is half full on average. --fit measures it
     #[arg(long, allow_hyphen_values = true, value_name = "F")]
     delay_f: Option<f64>,
     /// Pareto tail index of the transfer sizes, above 1: the lower, the more bytes are in a few large transfers [default: 1.5]

@@ -216,7 +216,7 @@ pub fn reordered(report: &DirectionReport) -> String {
     }
 }
 
-/// What TCP negotiated.
+/// The MTU and the options that TCP negotiated.
 pub fn tcp(measured: &Measured) -> String {
     let tcp = &measured.tcp;
     let scale = match tcp.window_scale {
