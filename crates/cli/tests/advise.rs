@@ -411,7 +411,7 @@ fn measurements_decide_unless_a_simulation_is_requested() -> TestResult {
     let question = "advise router --rate 20Mbit/s --rtt 60ms --input-rate 200Mbit/s --fit";
     let advise = sweetspot(question).arg(&file).output()?;
     let text = String::from_utf8(advise.stdout)?;
-    let fit = "\nfit     loss = a B^-b, a = 0.1, b = 0.5, R^2 = 1.000, 4 measurements\n";
+    let fit = "\nfit     loss = a B^-b, a = 0.1, b = 0.5, R^2 = 1.000, 4 measurements; without\n        delays, so the mean queue is predicted\n";
     assert!(text.contains(fit) && text.contains("source  a loss form fitted"), "{text}");
     assert!(!text.contains("simulation"), "{text}");
     let forced = sweetspot(question).arg(&file).args(["--verify", "sim"]).output()?;

@@ -55,8 +55,8 @@ Actions in messages, with their names in --events where those differ:
                               does not tune a connection (-v)
 A bulk transfer moves at least 60 kB. Via bpf, it must do so within 2 s.
 The advertised window is the one that this kernel announces to the sender; a
-larger limit has no effect yet. In the summary, the first rate and RTT are from before
-the first reduction; the second are the medians since.
+larger limit has no effect yet. In the summary, the first rate and RTT are from
+before the first reduction; the second are the medians since.
 
 Members of --events, a line of JSON for each action:
   t_s                seconds since 1970 (UTC)
