@@ -61,7 +61,11 @@ pub fn losses<'a>(
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
     let (rate, burst) = match !without_queue && beside.are_of_a_queue() {
-        true => (bounded_rate(&counted), Finding::unknown(OF_A_QUEUE)),
+        true => {
+            let rate = bounded_rate(&counted);
+            let burst = Finding::unknown(rate.how());
+            (rate, burst)
+        }
         false => (rate(&counted, without_queue), burst(&counted.bursts)),
     };
     LossEstimate { rate, burst, sent: counted.sent, lost: counted.lost, without_queue }
@@ -159,14 +163,13 @@ fn met_short_queue(before: &Arrival, after: &Arrival, queue: DroppingQueue) -> b
     at_most < queue.wait_s * SHORT_QUEUE_SHARE
 }
 
-/// The reason for an upper bound.
-const OF_A_QUEUE: &str =
-    "packets were lost beside those that waited longest, so a queue may have dropped them";
-
 /// An upper bound of random loss, if a queue may have dropped packets.
 fn bounded_rate(count: &LossCount) -> Finding<Probability> {
     let (_, high) = interval(count);
-    let why = format!("{} of {} {OF_A_QUEUE}", count.lost, count.sent);
+    let why = format!(
+        "{} of {} packets were lost beside those that waited longest, so a queue may have dropped them",
+        count.lost, count.sent
+    );
     Finding::bounded(Bound::AtMost(share(high)), why)
 }
 
