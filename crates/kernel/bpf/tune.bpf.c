@@ -85,7 +85,7 @@ struct path {
 #define NETWORK_BITS_V4 (96 + 24)
 #define NETWORK_BITS_V6 48
 
-/* A lease that ended this long ago counts as abandoned: sampling stops. */
+/* A lease that ended this long ago counts as abandoned: new connections are not followed. */
 #define ABANDONED_NS (10 * 1000000000ULL)
 
 enum { RECORD_BULK = 1, RECORD_SAMPLE = 2, RECORD_OVER = 3 };
@@ -668,7 +668,6 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		validate(ctx, tp, c);
 	if (!c->bulk) {
 		__u64 acked = tp->bytes_acked;
-		int sends = acked > received;
 
 		note_user(tp, c);
 		if (!c->asked && received >= RESUME_BYTES)
@@ -681,23 +680,22 @@ INLINE void attend(struct bpf_sock_ops *ctx)
 		}
 		if (!is_bulk(c, s, received + acked))
 			return;
+	}
+	now = bpf_ktime_get_ns();
+	if (now >= s->lease_ends) {
+		/* Another tuner may follow this connection by now: the callback flags are for it to set. */
+		restore(ctx, tp, c);
+		return;
+	}
+	if (!c->bulk) {
+		int sends = tp->bytes_acked > received;
+
 		if (sends)
 			ask_for_callbacks(ctx, c, s->flags & UPLOADS);
 		else if (ctx->op == BPF_SOCK_OPS_RTT_CB)
 			ask_for_callbacks(ctx, c, 1);
 		if (sends && !(s->flags & UPLOADS))
 			return;
-	}
-	now = bpf_ktime_get_ns();
-	if (now >= s->lease_ends) {
-		restore(ctx, tp, c);
-		if (now - s->lease_ends > ABANDONED_NS) {
-			c->left = 1;
-			ask_for_callbacks(ctx, c, 0);
-		}
-		return;
-	}
-	if (!c->bulk) {
 		c->interval = s->first_interval;
 		c->next_sample = now + c->interval;
 		c->bulk = tell(tp, c, RECORD_BULK, now);
@@ -732,8 +730,12 @@ INLINE void begin(struct bpf_sock_ops *ctx)
 	c->epoch = bpf_ktime_get_coarse_ns();
 	s = current_settings();
 	tp = bpf_skc_to_tcp_sock(sk);
-	if (!s || !tp || c->epoch >= s->lease_ends) {
-		ask_for_callbacks(ctx, c, 1);
+	if (!s || !tp)
+		return;
+	if (c->epoch >= s->lease_ends) {
+		/* A tuner that was only paused renews its lease. */
+		if (c->epoch - s->lease_ends < ABANDONED_NS)
+			ask_for_callbacks(ctx, c, 1);
 		return;
 	}
 	if (s->flags & UPLOADS)

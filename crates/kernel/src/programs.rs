@@ -63,7 +63,7 @@ impl SocketPrograms {
             .map_err(KernelError::refused(SET_PROGRAM))?;
         let (mut shared, again) = two_handles(map(&mut ebpf, "settings")?)?;
         // There is no lease yet, so its end is set to the present. A lease that ended long ago would count as abandoned, and
-        // connections that became bulk before the first renewal would never be sampled again.
+        // connections that begin before the first renewal would not be followed.
         shared.set(0, settings(&watch, clock::now(), 0), 0)?;
         let commands: HashMap<_, u64, CommandWords> = map(&mut ebpf, "commands")?.try_into()?;
         let paths: Paths = map(&mut ebpf, "paths")?.try_into()?;

@@ -13,6 +13,7 @@ use sweetspot_kernel::{
     Command as Decision, Congestion, Connections, KernelError, LEASE, Record, RecordKind,
     RememberedPath, SocketPrograms, Transfers, Watch,
 };
+use sweetspot_linux::cgroup::Cgroup;
 use sweetspot_linux::clock;
 use sweetspot_linux::live::{LiveSocket, ProcessHandle};
 use sweetspot_linux::processes::{self, Process};
@@ -74,6 +75,15 @@ impl Host {
     ) -> Option<Host> {
         let mut on = programs_for(watch)?;
         prepare(&mut on.2);
+        Some(Host::start_on(on, bytes, arguments))
+    }
+
+    /// Like [`Host::start`], in a cgroup with these programs.
+    fn start_on(
+        on: (Cgroup, SocketPrograms, Connections),
+        bytes: Option<usize>,
+        arguments: &[&str],
+    ) -> Host {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let mut command = Command::new("python3");
@@ -97,7 +107,7 @@ impl Host {
         let sending = Arc::clone(&host.sending);
         sending.lock().unwrap().is_open_ended = true;
         thread::spawn(move || send(stream, bytes, &sending));
-        Some(host)
+        host
     }
 
     /// The result of `is_expected` within a minute, renewing the lease in the meantime.
@@ -420,6 +430,26 @@ fn a_second_tuner_gets_the_cgroup_only_once_the_first_lease_expires() {
     second.undo();
     first.undo();
     cgroup.dissolve().unwrap();
+}
+
+/// The programs of a tuner that was killed stay on its cgroup, to restore its connections. Both sets of programs see the connections
+/// of a child cgroup, and share their callback flags.
+#[test]
+fn programs_left_on_a_parent_cgroup_do_not_end_the_samples_of_others() {
+    let Some((parent, mut left, _records)) = programs() else { return };
+    // Their lease is never renewed. After ten more seconds it counts as abandoned.
+    pause(LEASE + Duration::from_millis(10_500));
+    let below = parent.create("below").unwrap();
+    let (mut programs, connections) = SocketPrograms::load(WATCH).unwrap();
+    programs.attach(&below).unwrap();
+    let mut host = Host::start_on((below, programs, connections), None, &[]);
+    host.bulk();
+    for _ in 0..50 {
+        host.wait_for(|record| record.kind == RecordKind::Sample).expect("samples");
+    }
+    drop(host);
+    left.undo();
+    parent.dissolve().unwrap();
 }
 
 #[test]
