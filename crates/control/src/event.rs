@@ -274,6 +274,17 @@ impl TuneEvent {
 
 impl fmt::Display for TuneEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (TuneEventKind::Refused, AppliedChange::Congestion { to }) = (self.kind, self.change)
+        {
+            // Only the switch is refused, not a limit.
+            return write!(
+                f,
+                "{}: not switched to {to}: {}{}",
+                self.connection_owner,
+                self.why,
+                self.rule()
+            );
+        }
         write!(f, "{}: {}", self.connection_owner, self.kind.words())?;
         let is_shown = |changes: bool, has_limit: bool| match self.kind {
             TuneEventKind::Held => changes || has_limit,

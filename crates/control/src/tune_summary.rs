@@ -118,10 +118,10 @@ impl TunedConnection {
             format!(", while yielding rate {}, RTT {}", yielding.rate, yielding.rtt)
         });
         let alone = match (self.before, self.while_bound.typical(), self.while_free.typical()) {
-            (Some(before), Some(since), _) if before != since => format!(
-                ", rate {} -> {}, RTT {} -> {}",
-                before.rate, since.rate, before.rtt, since.rtt
-            ),
+            (Some(before), Some(since), _) => {
+                let (rates, rtts) = ([before.rate, since.rate], [before.rtt, since.rtt]);
+                format!(", rate {}, RTT {}", arrow(rates), arrow(rtts))
+            }
             (_, Some(all), _) | (Some(all), None, None) | (_, None, Some(all)) => {
                 format!(", rate {}, RTT {}", all.rate, all.rtt)
             }
@@ -129,6 +129,12 @@ impl TunedConnection {
         };
         alone + &yielding
     }
+}
+
+/// Both values, or one if they look the same.
+fn arrow<T: ToString>(values: [T; 2]) -> String {
+    let [before, since] = values.map(|value| value.to_string());
+    if before == since { before } else { format!("{before} -> {since}") }
 }
 
 fn seconds(length: f64) -> String {
@@ -195,7 +201,11 @@ impl TuneSummary {
         };
         let connection = &mut self.connections[at];
         let has_limit = limit.is_some();
-        connection.last = limit.or(connection.last.take());
+        // Once an upload is held, its trials and their queues change the pacing rate for moments.
+        let is_trial =
+            event.kind == TuneEventKind::Adjusted && connection.is_paced && connection.held.is_on();
+        let last = limit.filter(|_| !is_trial);
+        connection.last = last.or(connection.last.take());
         connection.handle(event, has_limit);
         // A daemon sees an unlimited number of connections, so ended ones are not kept.
         if event.kind == TuneEventKind::Gone && at >= MAX_LISTED {
@@ -431,7 +441,7 @@ mod tests {
             line.split_once("443: ").unwrap().1.split_once(" Mbit/s").unwrap().0.to_owned()
         };
         let tried = [(Taken, Some(9)), (Held, Some(20)), (Adjusted, Some(24)), (Lifted, None)];
-        assert_eq!(words(&tried), "limited for 3 s, held for 2 s, last pacing rate 24");
+        assert_eq!(words(&tried), "limited for 3 s, held for 2 s, last pacing rate 20");
         let why = "reduced for 1 s, never held because its queue did not drain";
         assert_eq!(
             words(&[(Taken, Some(9))]),

@@ -39,6 +39,8 @@ pub struct PacedUpload {
     drains: bool,
     /// Whether it yields to cross traffic.
     yields: bool,
+    /// Whether the latest event was that the pacing rate grows.
+    grows: bool,
     /// The parameters that the controller saved for the path.
     saved: Option<Option<SavedWindow>>,
     /// The latest time seen. A sample from before a timer's expiry may be read after it.
@@ -66,6 +68,7 @@ impl PacedUpload {
             pace: None,
             drains: false,
             yields: false,
+            grows: false,
             saved: None,
             now,
         }
@@ -140,12 +143,18 @@ impl PacedUpload {
                 _ => {}
             }
         }
-        let reported = events.iter().rev().find_map(|kind| words(kind, (before, self.pace), queue));
+        let mut reported =
+            events.iter().rev().find_map(|kind| words(kind, (before, self.pace), queue));
         if reported.is_none() && self.pace == before {
             return None;
         }
         if let Some((Some(kind), _)) = &reported {
             self.yields = *kind == TuneEventKind::Yielded;
+            let grew = std::mem::replace(&mut self.grows, *kind == TuneEventKind::Reopened);
+            if grew && self.grows {
+                // One event stands for all steps.
+                reported = reported.map(|(_, why)| (None, why));
+            }
         }
         let is_held = !self.yields && self.driver.phase() == SizingPhase::Holding;
         let drained = std::mem::replace(&mut self.drains, is_held && self.pace < before);
@@ -190,10 +199,23 @@ fn words(
             _,
         ) => return None,
     };
-    let why = match kind {
-        TuneEventKind::Taken if *reason == Reason::PathRemembered => reason.to_string(),
-        TuneEventKind::Taken | TuneEventKind::Tightened => format!("{reason} (a queue of {queue})"),
-        _ => reason.to_string(),
+    let reason = upload_reason(*reason);
+    let why = match (kind, phase) {
+        (TuneEventKind::Taken | TuneEventKind::Tightened, SizingPhase::Trying) => {
+            format!("{reason} (a queue of {queue})")
+        }
+        _ => reason,
     };
     Some((Some(kind), why))
+}
+
+/// The reason in the terms of a pacing rate, which an upload has instead of a window.
+fn upload_reason(reason: Reason) -> String {
+    match reason {
+        Reason::RateInelastic => "a queue persists, and the rate no longer rises".to_owned(),
+        Reason::CapacityKnown => "at this rate, the queue has drained".to_owned(),
+        Reason::PathFaster => "the path delivers a higher pacing rate, too".to_owned(),
+        Reason::PathSlower => "at this rate, a queue has built up again".to_owned(),
+        other => other.to_string(),
+    }
 }

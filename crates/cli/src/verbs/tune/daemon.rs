@@ -48,7 +48,8 @@ A policy:
   ports = [443, \"8000-8999\"]    # local or remote
   peers = [\"10.0.0.0/8\", \"2001:db8::/32\"]  # remote
   cgroups = [\"system.slice/docker-*.scope\"]
-  congestion = \"bbr\"            # via bpf, with --send
+  # Via bpf, with --send; a program's own choice wins
+  congestion = \"bbr\"
   goal = \"throughput\"           # or \"leave\"
 
 Exit codes: 0 a signal ended it; 1 tuning could not start or continue; 2 the
@@ -210,7 +211,7 @@ impl PolicyFile<'_> {
         match read(self.path) {
             Ok(policy) if policy == self.policy => {
                 let is_back = std::mem::take(&mut self.is_astray);
-                let words = format!("{path} has the policy again that stayed in force");
+                let words = format!("{path} is back, with the policy that stayed in force");
                 (None, is_back.then_some(words))
             }
             Ok(policy) => {
@@ -354,12 +355,12 @@ mod tests {
         fs::remove_file(&path).unwrap();
         told(polls(), "is gone", false);
         write(&one);
-        told(polls(), "has the policy again", false);
+        told(polls(), "is back", false);
         let aside = folder.path().join("aside");
         fs::rename(&path, &aside).unwrap();
         told(polls(), "is gone", false);
         fs::rename(&aside, &path).unwrap();
-        told(polls(), "has the policy again", false);
+        told(polls(), "is back", false);
         write(&two);
         told(polls(), "the changed policy is in force, with 2 rules", true);
     }

@@ -12,7 +12,14 @@ use sweetspot_units::Duration;
 const OWN_CGROUP: &str = "sweetspot-";
 
 /// A cgroup that has been empty for this long is not about to start a command.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED: Duration = Duration::from_secs(10);
+
+/// Removes cgroups that killed tuners left below this process's own.
+pub fn remove_abandoned() {
+    if let Ok(here) = Cgroup::of(std::process::id()) {
+        here.remove_empty(OWN_CGROUP, ABANDONED);
+    }
+}
 
 /// Creates a cgroup below `here`. In a PID namespace, another process outside it may have this process's ID.
 fn create_own(here: &Cgroup) -> Result<Cgroup, CgroupError> {
@@ -44,8 +51,8 @@ impl Inside {
         let watch = with_uploads(watch);
         // Loads the programs first: if that fails, no cgroup is created.
         let (programs, connections) = SocketPrograms::load(watch)?;
+        remove_abandoned();
         let here = Cgroup::of(std::process::id())?;
-        here.remove_empty(OWN_CGROUP, ABANDONED);
         let cgroup = create_own(&here)?;
         Inside::attached(programs, connections, cgroup, true)
     }

@@ -68,7 +68,8 @@ pub(super) use via_help;
 #[derive(Debug, clap::Args)]
 pub struct GoalOption {
     /// Goal of transfers: throughput, or less-than-best-effort, with which downloads, and uploads
-    /// with --send, yield to other traffic (RFC 9840)
+    /// with --send, yield to other traffic (RFC 9840): packets are to queue for at most 60 ms, or for half of the delay at which
+    /// one was lost
     #[arg(long, value_name = "GOAL", default_value = "throughput", hide_possible_values = true)]
     #[arg(value_parser = values::words::<Goal>(&["throughput", "less-than-best-effort"]))]
     pub goal: Goal,

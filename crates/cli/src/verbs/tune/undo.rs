@@ -2,6 +2,7 @@ use std::process::ExitCode;
 
 use sweetspot_tune::lift_leftovers;
 
+use super::inside;
 use crate::verbs::Ending;
 
 /// Lift the limits of tuners that were killed together with their guardians
@@ -11,10 +12,13 @@ use crate::verbs::Ending;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  sweetspot tune undo")]
+  sweetspot tune undo
+
+Exit code: 0, also if there was nothing to lift.")]
 pub struct TuneUndoArguments {}
 
 pub fn run(_arguments: TuneUndoArguments) -> Ending {
+    inside::remove_abandoned();
     out!("{}", words(lift_leftovers()));
     Ok(ExitCode::SUCCESS)
 }
