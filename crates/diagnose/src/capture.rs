@@ -152,6 +152,7 @@ fn evidence(stream: &Stream, begun: Time, lasted: Duration) -> Evidence {
         rtt_min: stream.round_trips().min(),
         rtt: stream.round_trips().median(),
         doubts_queue: stream.round_trips().vantage() == Vantage::Unknown,
+        seen_from_receiver: stream.round_trips().vantage() == Vantage::Receiver,
         window: full.map(|(window, _)| window),
         window_round: full.map(|(_, round)| round),
         min_window: counts.windows.min().map(Bytes::new),

@@ -129,6 +129,8 @@ pub struct Evidence {
     pub rtt: Option<Duration>,
     /// The distance from the capture to the sender is unknown. Delayed acknowledgements alone may then raise `rtt` above `rtt_min`.
     pub doubts_queue: bool,
+    /// The capture is from the receiver, where arrivals do not show what spaced them.
+    pub seen_from_receiver: bool,
     /// The peer's window limited it often, so that acknowledgements may have waited for a program that reads.
     pub(crate) held_by_peer: bool,
     /// `rtt` is not a median but the kernel's smoothed RTT at one moment.
@@ -302,7 +304,9 @@ impl Evidence {
 
     /// Whether the sender may pace its segments, or a link spaces them evenly: no queue is visible, and nothing else shows which.
     pub(crate) fn may_be_paced(&self) -> bool {
-        let is_even = self.even && self.standing_queue().is_none() && !self.drops_without_queue();
+        let can_be_even = self.even || self.seen_from_receiver;
+        let no_queue = self.standing_queue().is_none() && !self.drops_without_queue();
+        let is_even = can_be_even && no_queue;
         let is_spaced = self.paced || is_even || self.doubts_queue;
         is_spaced && !self.in_device && !self.model_based && self.shared.is_none()
     }

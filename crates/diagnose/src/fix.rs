@@ -16,6 +16,7 @@ pub fn fix(class: Class, e: &Evidence) -> String {
         Class::Transport if e.doubts_rtt_min => {
             "Capture or follow it from before it begins: its handshake shows the round trip of the path without a queue."
         }
+        Class::Transport if e.loss_events > 0 => congestion_fix(e),
         Class::Transport => {
             "Wait, or use a congestion control on the sender that grows its window faster: bbr, or cubic in place of reno."
         }
@@ -272,6 +273,11 @@ fn bandwidth_fix(e: &Evidence) -> String {
     if !e.paced && e.drops_without_queue() {
         return "If the rate is a policer's, ask the provider for more, or pace the sender just below it to avoid the losses \
                 (SO_MAX_PACING_RATE, sweetspot send). Otherwise only a faster path would raise the rate."
+            .to_owned();
+    }
+    if e.may_be_paced() && e.seen_from_receiver {
+        return "Run sweetspot diagnose at the sender, or on a capture from there: it shows whether the program, its pacing rate or a shaper on \
+                its device sets this rate. Otherwise only a faster path would raise the rate."
             .to_owned();
     }
     if e.may_be_paced() {

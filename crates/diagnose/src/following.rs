@@ -145,7 +145,14 @@ impl Following {
                 (limits, Some(evidence))
             }
         };
-        let fresh = before.map_or(limits, |before| limits.since(&before.limits));
+        let mut fresh = before.map_or(limits, |before| limits.since(&before.limits));
+        if before.is_some()
+            && fresh.total() == Duration::ZERO
+            && let Some(since) = since
+            && let Some(quiet) = without_progress(connection, side, (since, now))
+        {
+            fresh = quiet;
+        }
         let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
         let known = evidence.as_ref().map(Traits::of).or(before.map(|before| before.traits));
         let traits = known.unwrap_or_default();
@@ -182,6 +189,27 @@ impl Following {
             ended: Ended::of(connection),
         }
     }
+}
+
+/// The limit of an interval in which nothing was acknowledged, if that shows: data that waits for an acknowledgement for longer than
+/// an RTT, or nothing to acknowledge. A receiver does not see what waits at the sender. A closed window explains itself.
+fn without_progress(
+    connection: &Connection,
+    side: usize,
+    (since, now): (Time, Time),
+) -> Option<Limits> {
+    let stream = &connection.streams[side];
+    let trips = stream.round_trips();
+    let (interval, is_shut) = (now.since(since), stream.closed_since().is_some());
+    if is_shut || trips.latest()? > interval {
+        return None;
+    }
+    let class = match (stream.unacknowledged(), trips.vantage()) {
+        (0, Vantage::Receiver) => return None,
+        (0, _) => Class::Idle,
+        _ => Class::Stalled,
+    };
+    Some(Limits::only(class, interval))
 }
 
 /// The index of the stream that delivered more, or that waits at a closed window.
@@ -314,6 +342,24 @@ mod tests {
         table.take(&Segment { flags, ..segment(1500, 1, 1, 0) });
         assert_eq!(ended(&table, 2000), [Some(Ended::Reset)]);
         assert_eq!(ended(&table, 3000), []);
+    }
+
+    #[test]
+    fn an_interval_without_acknowledgements_is_stalled_or_idle() {
+        let at = |ms: u64| Time::ZERO + Duration::from_millis(ms);
+        for (unanswered, expected) in [(true, Class::Stalled), (false, Class::Idle)] {
+            let (mut following, mut table) = (Following::default(), table_after(10));
+            let full = following.sample(&table, at(1000)).remove(0).limited_by;
+            if unanswered {
+                let mut more = segment(1001, 0, 100_001, 1);
+                more.payload = 1000;
+                table.take(&more);
+            }
+            following.sample(&table, at(1100));
+            let quiet = following.sample(&table, at(2100)).remove(0);
+            assert_ne!(full, expected);
+            assert_eq!((quiet.limited_by, quiet.share_of_time), (expected, 1.0));
+        }
     }
 
     /// Ten segments of 1 kB in each round trip of 100 ms are 100 kB/s, whenever the previous sample was.

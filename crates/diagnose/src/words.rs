@@ -60,6 +60,12 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             e.stall.map_or(String::new(), |stall| pause(&stall)),
             if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
+        Class::Transport if e.loss_events > 0 => format!(
+            "{percent} % of the time limited by a congestion window that grows slowly between losses{}; {}.{}",
+            flight(e),
+            losses(e),
+            if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
+        ),
         Class::Transport => format!(
             "{percent} % of the time limited by a congestion window that grows slowly, without \
              losses{}.{}",
@@ -339,6 +345,9 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         words += &format!(
             ": its round trip is uncertain, so a queue does not show. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
         );
+    } else if e.may_be_paced() && !e.even {
+        words += ", without a visible queue. Seen from the receiver, a full link, a shaper, a pacing sender (bbr, SO_MAX_PACING_RATE) and a \
+                  program that writes a little at a time look the same";
     } else if e.may_be_paced() {
         words += &format!(
             ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"

@@ -160,6 +160,7 @@ fn sample() -> impl Strategy<Value = Sample> {
                 segments: b.into(),
                 retransmitted: c.into(),
                 timeouts: d.into(),
+                backoff: (d & 0xff).into(),
                 receiver_rtt: micros(c),
                 timestamps: words.0,
                 last_arrival: memory.1.map(|_| Duration::from_millis(u64::from(d))),

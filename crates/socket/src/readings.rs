@@ -108,6 +108,7 @@ pub fn diagnosis(info: &Info, extra_info: &ExtraInfo, at: Time) -> Sample {
         segments: info.data_segs_out.into(),
         retransmitted: info.total_retrans.into(),
         timeouts: info.total_rto.unwrap_or(0).into(),
+        backoff: info.backoff.into(),
         receiver_rtt: info.rcv_rtt,
         timestamps: info.options & TIMESTAMPS != 0,
         last_arrival: Some(info.last_data_recv),

@@ -97,6 +97,8 @@ pub struct Sample {
     pub retransmitted: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+    /// Consecutive timeouts without an answer; zero if unknown.
+    pub backoff: u64,
     /// RTT as the receiver estimates it; zero if unknown.
     pub receiver_rtt: Duration,
     /// Whether the segments carry timestamps. Without them `receiver_rtt` is the time to receive a window (tcp_rcv_rtt_measure).

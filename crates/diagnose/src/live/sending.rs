@@ -91,8 +91,10 @@ fn reopens_late(step: &Step, full: Duration) -> bool {
 /// The limit if the counters show neither the peer's window nor the send buffer.
 fn rest_class(step: &Step, history: &ConnectionHistory) -> Class {
     let now = &step.sample;
-    // A single timeout follows any loss. After several without an answer, the peer or the path is gone.
-    if history.unanswered >= MIN_UNANSWERED_TIMEOUTS {
+    // A single timeout follows any loss. After several without an answer, the peer or the path is gone. The kernel counts them since
+    // before the first sample, but also window probes, which leave nothing in flight.
+    let unanswered = if now.segments_in_flight > 0 { now.backoff } else { 0 };
+    if history.unanswered.max(unanswered) >= MIN_UNANSWERED_TIMEOUTS {
         return Class::Stalled;
     }
     let rate = step.rate(Side::Sender);

@@ -238,7 +238,7 @@ impl<'a> PathEvidence<'a> {
         };
         let waited = long && spaced_by_queue;
         if !waited && self.stream.round_trips().vantage() == Vantage::Receiver {
-            let why = "seen from the receiver data did not wait on the way, or it does not show";
+            let why = "no data waited on the way, as far as a capture at the receiver shows";
             return Err(NoCapacity::new(why, AT_SENDER));
         }
         if !waited {

@@ -169,6 +169,7 @@ fn measurement(value: &Value) -> Option<Sample> {
         segments: count("DataSegsOut"),
         retransmitted: count("TotalRetrans"),
         timeouts: count("TotalRTO"),
+        backoff: count("Backoff"),
         receiver_rtt: micros("RcvRTT"),
         timestamps: count("Options") & TIMESTAMPS != 0,
         // The kernel reports milliseconds here.
@@ -207,6 +208,7 @@ pub fn written(ends: [SocketAddr; 2], sample: &Sample) -> String {
         "DataSegsOut": s.segments,
         "TotalRetrans": s.retransmitted,
         "TotalRTO": s.timeouts,
+        "Backoff": s.backoff,
         "RcvRTT": micros(s.receiver_rtt),
         "Options": if s.timestamps { TIMESTAMPS } else { 0 },
         "RcvOooPack": s.out_of_order,

@@ -124,6 +124,8 @@ fn beyond_receiver(e: &Evidence) -> String {
             Arrivals::Steady => {
                 " Data arrives without pauses, as from a full link, a shaper, a pacing sender (bbr) or a program that writes a little at a time."
             }
+            // Data behind a lost segment arrives, but is not delivered until it is repaired.
+            Arrivals::Pausing if e.loss_events > 0 => "",
             Arrivals::Pausing => {
                 " Data arrives with pauses, in which the sender waits for its program, its send buffer or its congestion window."
             }

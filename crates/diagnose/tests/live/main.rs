@@ -172,6 +172,15 @@ fn a_writer_with_a_third_of_its_buffer_free_is_not_blocked() {
     assert_eq!(class([85, 67, 85, 85]), Class::SenderWindow);
 }
 
+/// The kernel counts timeouts in a row, also those before the first sample. Window probes count, too, but leave nothing in flight.
+#[test]
+fn timeouts_without_an_answer_mean_a_stall_from_the_first_sample_on() {
+    let lost = Sample { retransmitted: 2, recovering: true, ..bulk() };
+    assert_eq!(class(Sample { backoff: 1, ..lost }), Class::Congestion);
+    assert_eq!(class(Sample { backoff: 2, ..lost }), Class::Stalled);
+    assert_ne!(class(Sample { backoff: 2, segments_in_flight: 0, ..lost }), Class::Stalled);
+}
+
 #[test]
 fn a_loss_before_the_first_sample_limits_until_cwnd_recovers() {
     // A threshold of 40 segments is 0.7 times the window at the loss, 57 segments.

@@ -228,6 +228,7 @@ impl<'a> Words<'a> {
             segments: self.number("data_segs_out").unwrap_or_else(|| self.count("segs_out")),
             retransmitted: self.retransmitted(1).unwrap_or(0),
             timeouts: self.count("total_rto"),
+            backoff: self.count("backoff"),
             receiver_rtt: self.millis("rcv_rtt"),
             timestamps: self.has_timestamps(),
             // ss leaves out a time of 0 ms.

@@ -251,6 +251,11 @@ impl Stream {
         self.rounds.open(begun, now);
     }
 
+    /// The bytes of data, and of a FIN, that were sent and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.next.saturating_sub(self.una)
+    }
+
     /// Whether the receiver has closed its window. Zero does not depend on the scale.
     fn is_shut(&self) -> bool {
         self.window == Some(0)
