@@ -22,7 +22,7 @@ use crate::limits::{FREQUENT_SHARE, MIN_PRINTED_SHARE};
 use crate::live::PROMPT_WINDOW_SHARE;
 use crate::path::{PathEstimate, loses_elsewhere};
 use crate::quantities::in_rate;
-use crate::remarks::{beside, remarks};
+use crate::remarks::{UNKNOWN_SCALE, beside, remarks};
 use crate::unscaled::filled_window;
 use crate::words::is_noticeable;
 use crate::{CaptureExtent, Class, Evidence, Facts, Flow, LimitVerdict, Limits, Reader, Stall};
@@ -305,11 +305,15 @@ fn flow(connection: &Connection, side: usize) -> Flow {
         deliveries: stream.deliveries().clone(),
     });
     flow.remarks = remarks(connection, side);
+    let filled = filled_window(stream);
+    if filled.is_some() {
+        flow.remarks.retain(|remark| remark != UNKNOWN_SCALE);
+    }
     flow.remarks.extend(beside(stream, flow.verdict.cause, &evidence));
     flow.remarks.extend(unknown_gain(&flow));
-    if let Some(window) = filled_window(stream) {
+    if let Some(window) = filled {
         flow.remarks.push(format!(
-            "how windows are scaled is taken from the flights: they stop at a window of {}",
+            "the handshake is not in the capture; the window scale is inferred from the most in flight, {}",
             crate::quantities::in_bytes(window)
         ));
     }

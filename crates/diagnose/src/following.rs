@@ -79,6 +79,8 @@ struct Earlier {
     acked: u64,
     traits: Traits,
     limits: Limits,
+    /// The limits of the interval before, which stay until a packet shows others.
+    shown: Limits,
 }
 
 /// The connection's ends, its beginning, and the index of the stream.
@@ -153,7 +155,10 @@ impl Following {
         {
             fresh = quiet;
         }
-        let shown = if fresh.total() > Duration::ZERO { fresh } else { limits };
+        let shown = match fresh.total() {
+            Duration::ZERO => before.map_or(limits, |before| before.shown),
+            _ => fresh,
+        };
         let known = evidence.as_ref().map(Traits::of).or(before.map(|before| before.traits));
         let traits = known.unwrap_or_default();
         let limited_by = match evidence {
@@ -167,7 +172,7 @@ impl Following {
         let carried = Bytes::new(acked - before.map_or(0, |b| b.acked.min(acked)));
         let from = since.map(|since| since.max(connection.begun)).filter(|from| now > *from);
         let rate = from.map(|from| (carried / now.since(from)).as_f64());
-        seen.insert(key, Earlier { acked, traits, limits });
+        seen.insert(key, Earlier { acked, traits, limits, shown });
         let trips = stream.round_trips();
         let shows_all = trips.vantage() != Vantage::Unknown;
         let rtt = trips.latest().map(Duration::as_secs_f64);

@@ -49,13 +49,16 @@ fn retransmitted(segments: u64) -> String {
     }
 }
 
+/// The remark on a capture without the handshake.
+pub const UNKNOWN_SCALE: &str =
+    "the handshake is not in the capture: whether windows are scaled is unknown";
+
 /// Options missing from the handshake.
 fn options(connection: &Connection, stream: &Stream) -> Vec<String> {
     let offers = connection.handshake.offers;
     let [Some(opener), Some(opened)] = offers else {
-        let unknown = "the handshake is not in the capture: whether windows are scaled is unknown";
         let is_known = connection.handshake.reported.is_some();
-        return (!is_known).then(|| unknown.to_owned()).into_iter().collect();
+        return (!is_known).then(|| UNKNOWN_SCALE.to_owned()).into_iter().collect();
     };
     if opener.cut || opened.cut {
         return vec!["options of the handshake were cut off (tcpdump -s 96)".to_owned()];

@@ -337,7 +337,9 @@ fn a_window_of_unknown_scale_that_is_always_full_is_the_limit() {
         far.for_each(|packet| packet.ttl = 57);
         let flow = flows(&packets).swap_remove(0);
         assert_eq!(flow.verdict.class, Class::ReceiverWindow, "{segments}: {flow:?}");
-        assert!(flow.remarks.iter().any(|remark| remark.contains("from the flights")));
+        assert!(
+            flow.remarks.iter().any(|remark| remark.contains("inferred from the most in flight"))
+        );
         // A flight of two thirds of the window has another limit.
         let held = Model { window: segments * 1448 * 3 / 2 / 16 * 16, ..model };
         let mut packets = held.simulate();

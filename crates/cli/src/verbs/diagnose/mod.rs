@@ -75,7 +75,7 @@ Examples:
 Classes in JSON (class, cause, limits), and their names in the text:
   opportunity           slow start: the handshake, or too short to leave it
   congestion            congestion window after loss
-  transport             growing congestion window, without losses
+  transport             growing congestion window
   receiver_window       receiver's window: its buffer is small, or its program
                         reads slowly, which the sender cannot know
   receiver_application  receiver's application: it leaves data unread
@@ -124,8 +124,8 @@ With --follow, each second has one line with at_s (the latest packet's time, in
 seconds since 1970), connections_total, lost_packets and connections; the object
 above is the last line.
 
-In the table of --follow, - is a rate in the first second or of a file that has
-not grown, or a round trip that no packet has shown yet; \u{2265} marks a round
+In the table of --follow, - is a rate in the first second or while no packet at
+all passes, or a round trip that no packet has shown yet; \u{2265} marks a round
 trip without the part between the capture and the sender. A connection that has
 ended is shown once more, as closed or reset.";
 

@@ -71,7 +71,7 @@ fn after_help() -> String {
     let rows: Vec<_> = HELP.lines().map(|line| format!("  {line}").trim_end().to_owned()).collect();
     let names = short_names();
     format!(
-        "Keys and columns:\n{}\n\nLimits in the table, and their names in diagnose:\n{names}\n{SENDER_OR_PATH_HELP}\n\n{EXAMPLES}",
+        "Keys and columns:\n{}\n\nLimits in the table, and their names in diagnose if those differ:\n{names}\n{SENDER_OR_PATH_HELP}\n\n{EXAMPLES}",
         rows.join("\n")
     )
 }
