@@ -179,10 +179,8 @@ impl Rledbat {
             true => Reason::QueueAboveTarget,
             false => Reason::QueueBelowTarget,
         };
-        if self.reason.is_none() {
-            // A transfer that is already running keeps its rate.
-            self.window = self.window.max(arrived);
-        }
+        // A transfer that is already running keeps its rate.
+        let running = if self.reason.is_none() { arrived } else { Bytes::ZERO };
         match self.state {
             RledbatState::SlowStart { limit, since } => {
                 if lost || delay > target.scaled(SLOW_START_TARGET_SHARE) || self.window >= limit {
@@ -193,6 +191,7 @@ impl Rledbat {
                         now.since(since) * SLOWDOWN_INTERVAL_FACTOR
                     };
                     self.state = RledbatState::Steady { slowdown: now + pause };
+                    self.window = self.window.max(running);
                     match lost {
                         true => self.set(now, self.used() / 2, Reason::PacketLost),
                         false => self.set(now, self.window, by_queue),
@@ -200,7 +199,7 @@ impl Rledbat {
                 } else {
                     let is_first = since == Time::ZERO;
                     let reason = if is_first { by_queue } else { Reason::SlowdownOver };
-                    self.set(now, (self.window * 2).min(limit), reason);
+                    self.set(now, (self.window * 2).max(running).min(limit), reason);
                 }
             }
             // The window of a round with a report is the one that the report is about, not a slowdown's.
@@ -415,8 +414,10 @@ mod tests {
         let mut rounds = Rounds::new(Rledbat::background);
         // It receives 200 kB in the first round: the window doubles from there.
         rounds.round(40, &[data(40, 5000)]);
-        rounds.round(40, &[data(40, 5000)]);
-        assert_eq!(rounds.controller.window, Bytes::new(2 * 40 * 5000));
+        for expected in [200_000, 400_000] {
+            rounds.round(40, &[data(40, 5000)]);
+            assert_eq!(rounds.controller.window, Bytes::new(expected));
+        }
     }
 
     #[test]

@@ -46,8 +46,9 @@ Members of --json, in bytes of payload for one of the connections:
                      the window, and about half and twice that
   sweet_spot_low_bytes, sweet_spot_high_bytes, bdp1_bytes to bdp6_bytes
                      other windows, as above
-  expected_bps, expected_by, added_delay_s
-                     rate, its source and queueing delay of these windows
+  expected_bps, expected_by
+                     rate of these windows, and its source
+  added_delay_s      queueing delay of the first and the double window
   loss_limited, congestion, closed_form_bps
                      loss limits the rate; by cubic or reno; the closed form's
                      rate if the simulation refutes it
