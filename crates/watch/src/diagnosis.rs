@@ -1,5 +1,5 @@
-use sweetspot_diagnose::Flow;
 use sweetspot_diagnose::live::{Period, Side};
+use sweetspot_diagnose::{Class, Flow};
 use sweetspot_linux::diag::DiagConnection;
 
 use super::clamp::window_clamp;
@@ -34,5 +34,20 @@ pub fn diagnosis(
     flow.span = Some(period.span());
     let locked = pid(connection).and_then(|pid| locked_buffer(connection, period.direction, pid));
     flow.remarks.extend(locked);
+    flow.remarks.extend(mutual_wait(connection, period));
     flow
+}
+
+/// The remark that two programs may each wait until the other one reads: the peer's program is late, and unread data fill most of this
+/// end's buffer, too.
+fn mutual_wait(connection: &DiagConnection, period: &Period) -> Option<String> {
+    let peer_is_late =
+        period.direction == Side::Sender && period.limits.dominant() == Class::ReceiverApplication;
+    let window = connection.info.as_ref()?.rcv_wnd?;
+    (peer_is_late && connection.unread > window).then(|| {
+        format!(
+            "the program at this end leaves {} unread, too: each program may be waiting until the other one reads",
+            connection.unread
+        )
+    })
 }

@@ -62,6 +62,27 @@ fn a_slow_writer_is_application_limited_by_pid_parent_pid_and_address() -> TestR
     })
 }
 
+/// Both programs write until nothing more fits, and neither reads.
+#[test]
+fn programs_that_wait_for_each_other_are_told_so() -> TestResult {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let mut client = TcpStream::connect(listener.local_addr()?)?;
+    let (mut server, _) = listener.accept()?;
+    for end in [&mut server, &mut client] {
+        end.set_nonblocking(true)?;
+        while end.write(&[0; 65_536]).is_ok_and(|n| n > 0) {}
+    }
+    // The client writes last, and more.
+    thread::park_timeout(Duration::from_millis(300));
+    while client.write(&[0; 65_536]).is_ok_and(|n| n > 0) {}
+    let end = client.local_addr()?.to_string();
+    let output = sweetspot(&["diagnose", &end, "--for", "1s"])?;
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("each program may be waiting until the other one reads"), "{text}");
+    Ok(())
+}
+
 #[test]
 fn top_lists_a_connection_with_its_process_and_limit() -> TestResult {
     while_writing_slowly(|socket| {

@@ -167,10 +167,13 @@ impl WatchedConnection {
     fn sample(&mut self, host: &mut NamespaceConnections, now: Time) -> Result<(), String> {
         // The query contains the cookie, so the answer is never about another connection.
         match host.read_again(&self.connection, Detail::ALL).map_err(|e| e.to_string())? {
-            Some(seen) => match sample(&seen, now) {
-                Some(sample) => self.live.handle(sample),
-                None => self.closed = true,
-            },
+            Some(seen) => {
+                match sample(&seen, now) {
+                    Some(sample) => self.live.handle(sample),
+                    None => self.closed = true,
+                }
+                self.connection = seen;
+            }
             None => self.closed = true,
         }
         Ok(())
