@@ -198,6 +198,8 @@ pub struct Evidence {
     pub lasted: Duration,
     /// Total payload.
     pub bytes: Bytes,
+    /// Segments were retransmitted before the observation.
+    pub lost_before: bool,
     /// The longest time without an acknowledgement.
     pub stall: Option<Stall>,
     /// The waits for the sender's retransmission timer, if their share of the time is printed.

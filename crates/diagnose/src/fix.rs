@@ -17,8 +17,12 @@ pub fn fix(class: Class, e: &Evidence) -> String {
             "Capture or follow it from before it begins: its handshake shows the round trip of the path without a queue."
         }
         Class::Transport if e.loss_events > 0 => congestion_fix(e),
+        Class::Transport if e.lost_before => {
+            "Wait, or use bbr on the sender. If it loses packets again and again (retrans in ss -ti), find where: a policer or a small \
+             buffer drops bursts, which pacing avoids."
+        }
         Class::Transport => {
-            "Wait, or use a congestion control on the sender that grows its window faster: bbr, or cubic in place of reno."
+            "Wait, or use a congestion control on the sender that grows its window faster: bbr, or cubic if it is reno."
         }
         Class::ReceiverWindow => {
             if let Some(clamp) = WindowClamp::binding(e) {

@@ -67,8 +67,8 @@ pub fn verdict(class: Class, shares: [f64; 2], e: &Evidence, gain: Option<Rate>)
             if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
         Class::Transport => format!(
-            "{percent} % of the time limited by a congestion window that grows slowly, without \
-             losses{}.{}",
+            "{percent} % of the time limited by a congestion window that grows slowly{}{}.{}",
+            if e.lost_before { " after earlier losses" } else { ", without losses" },
             flight(e),
             if e.doubts_rtt_min { NEVER_EMPTY } else { "" }
         ),
@@ -335,6 +335,9 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
         };
     } else if e.model_based {
         words += ", as measured by bbr, which paces its data: there is no standing queue";
+        if e.loss_events > 0 {
+            words += &format!("; {}, which hardly slow bbr down", losses(e));
+        }
     } else if e.drops_without_queue() {
         words += &format!(
             ": {}, although no queue stands. A policer drops packets like this, and so does a very small buffer. A sender that \
@@ -350,7 +353,7 @@ fn bandwidth(percent: f64, e: &Evidence) -> String {
                   program that writes a little at a time look the same";
     } else if e.may_be_paced() {
         words += &format!(
-            ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (SO_MAX_PACING_RATE)"
+            ": its segments are evenly spaced, and no queue is visible. {SPACED_BY} (bbr, SO_MAX_PACING_RATE)"
         );
     }
     words + "."

@@ -50,17 +50,21 @@ pub fn losses<'a>(
     queue: Option<DroppingQueue>,
 ) -> LossEstimate {
     let (mut all, mut clear) = (LossCount::default(), LossCount::default());
-    let mut beside = LossesBesideWaits::default();
+    let (mut beside_all, mut beside_clear) =
+        (LossesBesideWaits::default(), LossesBesideWaits::default());
     for stream in streams {
         let fates = fates(stream, queue);
         all.add(fates.iter().map(|fate| Some(fate.came)));
         clear.add(fates.iter().map(|fate| fate.is_clear.then_some(fate.came)));
-        beside.add(&fates);
+        beside_all.add(&fates, |_| true);
+        beside_clear.add(&fates, |fate| fate.is_clear);
     }
     let enough = clear.sent as f64 >= all.sent as f64 * MIN_SHORT_QUEUE_SHARE;
     let without_queue = queue.is_some() && enough;
     let counted = if without_queue { clear } else { all };
-    let (rate, burst) = match !without_queue && beside.are_of_a_queue() {
+    // A buffer that holds a number of packets, however small, drops some of them after a short wait.
+    let mut beside = if without_queue { beside_clear } else { beside_all };
+    let (rate, burst) = match beside.are_of_a_queue() {
         true => {
             let rate = bounded_rate(&counted);
             let burst = Finding::unknown(rate.how());
@@ -101,10 +105,11 @@ struct LossesBesideWaits {
 }
 
 impl LossesBesideWaits {
-    fn add(&mut self, fates: &[Fate]) {
-        self.beside_packets.extend(fates.iter().filter_map(|fate| fate.beside_s));
+    fn add(&mut self, fates: &[Fate], counts: impl Fn(&Fate) -> bool) {
+        let beside = |fate: &Fate| fate.beside_s.filter(|_| counts(fate));
+        self.beside_packets.extend(fates.iter().filter_map(beside));
         let runs = fates.chunk_by(|a, b| a.came == b.came).filter(|run| !run[0].came);
-        self.beside_losses.extend(runs.filter_map(|run| run[0].beside_s));
+        self.beside_losses.extend(runs.filter_map(|run| beside(&run[0])));
     }
 
     /// Whether more losses than by chance are beside the longest waits. One loss shows nothing.
@@ -308,6 +313,10 @@ mod tests {
         };
         assert_eq!(most.get(), wilson(4, 20_000).1);
         assert!(by_queue.burst.value().is_none());
+        // The same if the overload showed a queue that drops after a much longer wait: this buffer holds a number of packets.
+        let queue = DroppingQueue { wait_s: 1.0, reference_s: 0.0 };
+        let by_packets = losses([&beside_a_queue(|ms| ms % 5000 == 100)], Some(queue));
+        assert!(by_packets.without_queue && by_packets.rate.value().is_none(), "{by_packets:?}");
         // Of 20 losses whatever the queue, three are beside a wait.
         let at_random = losses([&beside_a_queue(|ms| ms % 1010 == 100)], None);
         assert_eq!(at_random.rate.value().map(Probability::get), Some(20.0 / 20_000.0));

@@ -235,6 +235,7 @@ fn note_segments(
     match direction {
         Side::Sender => {
             evidence.retransmitted = Some(now.retransmitted.saturating_sub(first.retransmitted));
+            evidence.lost_before = first.retransmitted > 0;
             let all = now.sent_samples - first.sent_samples;
             evidence.holds_partial_segment =
                 mostly_holds_partial_segment([now.held_small - first.held_small, all]);

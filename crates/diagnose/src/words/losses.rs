@@ -3,7 +3,7 @@
 use sweetspot_trace::flow::TimerWaits;
 
 use crate::Evidence;
-use crate::quantities::{counted, ms, times};
+use crate::quantities::{counted, ms};
 
 /// The retransmissions and loss events, as a clause.
 pub fn losses(e: &Evidence) -> String {
@@ -15,8 +15,13 @@ pub fn losses(e: &Evidence) -> String {
             counted(e.loss_events, "loss event", "loss events"),
             timeout_words(e)
         ),
-        None => format!("segments went missing on the path{}", times("", e.loss_events)),
+        None => format!("segments went missing on the path {}", about_times(e.loss_events)),
     }
+}
+
+/// The number of loss events at a receiver. Reordering and lost repairs make it differ from the sender's.
+pub fn about_times(events: u64) -> String {
+    if events == 1 { "once".to_owned() } else { format!("about {events} times") }
 }
 
 /// How many segments were retransmitted, as a clause.

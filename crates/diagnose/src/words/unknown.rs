@@ -1,9 +1,9 @@
 //! Verdicts without a limit, as sentences.
 
-use super::losses::resent;
+use super::losses::{about_times, resent};
 use crate::evidence::{BufferThen, ONE_INTERVAL, UNREAD};
 use crate::gain::{outruns_losses, usual_rtt};
-use crate::quantities::{in_bytes, in_rate, ms, times};
+use crate::quantities::{in_bytes, in_rate, ms};
 use crate::{Arrivals, Evidence, Reader, percent};
 
 /// The verdict without a limit.
@@ -104,7 +104,7 @@ fn beyond_receiver(e: &Evidence) -> String {
     }
     words += ".";
     if e.loss_events > 0 {
-        words += &format!(" Segments went missing on the path{}", times("", e.loss_events));
+        words += &format!(" Segments went missing on the path {}", about_times(e.loss_events));
         words += match outruns_losses(e) {
             true => {
                 ". At this loss rate Reno and CUBIC would be slower: the sender ignores losses (bbr)."

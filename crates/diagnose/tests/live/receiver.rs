@@ -333,7 +333,7 @@ fn losses_are_the_limit_only_if_they_explain_the_rate() {
     for (mbit, holes) in [(200, 1), (100, 10)] {
         let outrun = with_holes(mbit, holes);
         assert_eq!(outrun.class, Class::Unknown, "{}", outrun.words);
-        let count = format!("went missing on the path {} times", 20 * holes);
+        let count = format!("went missing on the path about {} times", 20 * holes);
         assert!(outrun.words.contains(&count), "{}", outrun.words);
         assert!(outrun.words.contains("the sender ignores losses"), "{}", outrun.words);
     }

@@ -129,7 +129,7 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
     let started = clock::now();
     let end = arguments.watch_for.map(|time| started + time);
     let mut due = started + INTERVAL;
-    let (mut last, mut is_first) = (Time::ZERO, true);
+    let (mut last, mut shown, mut is_first) = (Time::ZERO, Time::ZERO, true);
     loop {
         let now = clock::now();
         code = interruption.wait_until(now)?;
@@ -141,6 +141,11 @@ pub fn run(what: &Path, arguments: &DiagnoseArguments) -> Ending {
         }
         if now >= end.map_or(due, |end| end.min(due)) {
             own.report_to(&mut reading);
+            // Time passes on a device without packets, too.
+            if is_device && last == shown && last > Time::ZERO {
+                last += INTERVAL;
+            }
+            shown = last;
             let flows = following.sample(reading.table(), last);
             let is_first = std::mem::replace(&mut is_first, false);
             let has_seen = reading.table().iter().next().is_some();

@@ -34,7 +34,20 @@ pub fn watch(
         (None, LiveTarget::End(_)) => NamespaceConnections::own()?,
     };
     let target = Selection::of(target)?;
-    let [selected, neighbours] = target.established(&mut host)?;
+    let mut interruption = Interruption::hold()?;
+    let mut interrupted = None;
+    let started = clock::now();
+    let end = started + time;
+    let [mut selected, mut neighbours] = target.established(&mut host)?;
+    let mut opening = target.opening(&mut host)?;
+    // A connection that is opening may be established, repeat its SYN or give up in that time.
+    while selected.is_empty() && !opening.is_empty() && interrupted.is_none() && clock::now() < end
+    {
+        interrupted = interruption.wait_until((clock::now() + SAMPLE_INTERVAL).min(end))?;
+        let Ok(now_open) = target.established(&mut host) else { break };
+        [selected, neighbours] = now_open;
+        opening = target.opening(&mut host)?;
+    }
     let mut remarks = Vec::new();
     if selected.len() > MAX_WATCHED {
         remarks.push(format!(
@@ -46,15 +59,11 @@ pub fn watch(
         (selected.len().min(MAX_WATCHED), selected.into_iter().chain(neighbours));
     let mut watched: Vec<WatchedConnection> =
         all.take(MAX_WATCHED).map(WatchedConnection::new).collect();
-    let mut interruption = Interruption::hold()?;
-    let mut interrupted = None;
     if selected_count > 0 {
         announce_start(&watched[..selected_count], time);
     }
-    let started = clock::now();
-    let end = started + time;
     let mut samples = 0;
-    loop {
+    while interrupted.is_none() {
         let now = clock::now();
         for each in watched.iter_mut().filter(|each| !each.closed) {
             each.sample(&mut host, now)?;
@@ -76,7 +85,7 @@ pub fn watch(
         remarks.push(ended(closed, selected_count));
     }
     let mut flows = selected_flows(&watched, selected_count, host.is_own());
-    let opening = target.opening(&mut host)?;
+    opening = target.opening(&mut host).unwrap_or(opening);
     let (silent, others) = Flow::unanswered(opening.iter().map(repeated_syns));
     flows.extend(silent);
     remarks.extend(still_opening(&others));

@@ -120,9 +120,12 @@ Members of --json:
   flows_left_out, packets, tcp_segments, remarks
                      counts and remarks on the whole
 For a directory: captures, each with file and these members, or error.
-With --follow, each second has one line with at_s (the latest packet's time, in
-seconds since 1970), connections_total, lost_packets and connections; the object
-above is the last line.
+With --follow, each second has one line with at_s (the end of the time that it
+covers, in seconds since 1970), connections_total, lost_packets (that came too
+fast to be captured) and connections, each with source, destination, bytes,
+goodput_bps, rtt_s or rtt_at_least_s, retransmitted_segments, limited_by,
+share_of_time, ended, and measuring: true while it is too young to be judged.
+The object above is the last line.
 
 In the table of --follow, - is a rate in the first second or while no packet at
 all passes, or a round trip that no packet has shown yet; \u{2265} marks a round
