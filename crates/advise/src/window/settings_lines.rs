@@ -3,6 +3,8 @@
 use core::fmt::Display;
 use core::str::FromStr;
 
+use sweetspot_units::{Rate, rounded};
+
 use super::settings::FIRST_RECEIVE_BUFFER;
 use super::{COMMON_MTU, WindowAdvice, WindowQuestion, to_hold};
 
@@ -35,7 +37,12 @@ impl WindowAdvice {
     /// traffic nor loss. Empty if that window does not suit, because the recommended one is smaller.
     fn commands(&self) -> Vec<String> {
         let q = &self.question;
-        let (rate, n) = (q.rate.scaled(self.connections as f64), self.connections);
+        // Each connection's share was rounded to whole bits per second.
+        let n = self.connections;
+        let rate = match n {
+            1 => q.rate,
+            n => Rate::from_f64(rounded(q.rate.as_f64() * n as f64, 9)),
+        };
         let bare = WindowQuestion { rate, buffer: None, cross: None, loss: None, ..*q };
         let host = to_hold(&bare).ok().filter(|host| host.connections == n);
         let suits = self.recommended.window >= Some(self.sweet_spot.low) || self.allows_larger();

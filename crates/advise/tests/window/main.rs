@@ -160,6 +160,9 @@ fn the_settings_name_the_call_that_prints_their_commands() {
     assert_eq!(("50.000833Mbit/s".parse(), "30.076ms".parse()), (Ok(exact.rate), Ok(exact.rtt)));
     let two = of(question("170Gbit/s", "100ms"));
     assert!(two.contains("--rate 170Gbit/s --rtt 100ms"), "{two}");
+    // 14 connections: 400e9 / 14 is not a whole number.
+    let many = of(question("400Gbit/s", "300ms"));
+    assert!(many.contains("--rate 400Gbit/s --rtt 300ms"), "{many}");
 }
 
 /// At most 64 connections can be opened. BBR tolerates a loss of 2 %, not of 50 %.
